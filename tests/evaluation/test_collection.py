@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 import resolvent as rs
 from resolvent import _core
-from resolvent.evaluation.collection import collect_evidence
+from resolvent.evaluation.evidence import collect_evidence
 from resolvent.evaluation.observed import location
 from resolvent.inference.infer import infer_with
 from resolvent.machines import UNSEEN

@@ -11,8 +11,8 @@ import pytest
 import resolvent as rs
 from resolvent import _core
 from resolvent.cli import main
-from resolvent.evaluation.collection import collect_evidence
 from resolvent.evaluation.completeness import AmbiguousSequence
+from resolvent.evaluation.evidence import collect_evidence
 from resolvent.machines import Vocabularies, machine_of_tables
 from resolvent.traces.vocabulary import Vocabulary
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
+from resolvent._util.records import builtin
 from resolvent.evaluation.weakness import FEW, LowestKeys, prefix_keys, weaknesses
 from resolvent.machines.compare import label_sequence_text
 from vending_machine import log
@@ -106,7 +107,7 @@ def test_evidence_names_weak_states_too():
     result = rs.infer(traces)
     weakness = result.evidence["response"].weakness
     assert weakness == weaknesses(result.machines, traces)["response"]
-    assert result.evidence["response"].as_dict()["weak"] == weakness.as_dict() != []
+    assert result.evidence["response"].as_dict()["weak"] == builtin(list(weakness.weak)) != []
 
 
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 9)), max_size=30)
@@ -128,6 +129,3 @@ def test_the_lowest_keys_of_shards_are_those_of_all_traces(pairs, cut, most):
     ]
     for keys in (lowest(pairs, most), lowest(pairs[cut:], most) + lowest(pairs[:cut], most)):
         assert list(zip(keys.group.tolist(), keys.key.tolist(), strict=True)) == expected
-        groups, counts = keys.counts()
-        assert groups.tolist() == sorted(different)
-        assert counts.tolist() == [min(len(different[group]), most) for group in groups.tolist()]

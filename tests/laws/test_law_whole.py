@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from noisy_worlds import noisy_house
 from resolvent.evaluation import observed
-from resolvent.viz.report.contents import contents
+from resolvent.viz.report.page import contents
 from shuffled_workers import ShuffledWorkers
 
 

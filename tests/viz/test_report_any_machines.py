@@ -9,11 +9,12 @@ from report_worlds import has_read, lamp_machines, lit_wait, with_cost
 
 import resolvent as rs
 from resolvent.errors import ModelError
-from resolvent.evaluation import collection, holdout, weakness
-from resolvent.evaluation.collection import collect_evidence
+from resolvent.evaluation import evidence as collection
+from resolvent.evaluation import holdout, weakness
+from resolvent.evaluation.evidence import collect_evidence
 from resolvent.replay import replaying
 from resolvent.viz.report import traces as report_traces
-from resolvent.viz.report.contents import contents, score_summary
+from resolvent.viz.report.page import contents, score_summary
 
 
 @pytest.fixture(scope="module")

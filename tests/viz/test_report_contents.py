@@ -6,9 +6,9 @@ from report_worlds import has_read
 
 import resolvent as rs
 from noisy_worlds import noisy_house
-from resolvent.evaluation.collection import collect_evidence
-from resolvent.viz.report.contents import contents, score_summary
+from resolvent.evaluation.evidence import collect_evidence
 from resolvent.viz.report.machine import MOST_IN_MATRIX
+from resolvent.viz.report.page import contents, score_summary
 from resolvent.viz.report.traces import MOST_STEPS, grid_map
 from synthetic_pair import synthetic
 from worlds import random_world

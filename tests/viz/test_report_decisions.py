@@ -6,11 +6,10 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.evaluation.collection import collect_evidence
+from resolvent.evaluation.evidence import collect_evidence
 from resolvent.machines.tables import MergeDecision
-from resolvent.viz.report.contents import contents, log_notes
 from resolvent.viz.report.machine import MOST_COLUMNS, MOST_ROWS, timeline
-from resolvent.viz.report.page import inert_json
+from resolvent.viz.report.page import contents, inert_json, log_notes
 from synthetic_pair import synthetic
 
 

@@ -6,11 +6,11 @@ from report_worlds import lamp_traces, lamps
 
 import resolvent as rs
 from resolvent.errors import OptionError
-from resolvent.evaluation.collection import collect_evidence
+from resolvent.evaluation.evidence import collect_evidence
 from resolvent.traces.symbols import as_symbol
 from resolvent.viz import thumbnails as galleries
-from resolvent.viz.report.contents import contents
 from resolvent.viz.report.learning import policy
+from resolvent.viz.report.page import contents
 from resolvent.viz.thumbnails import Gallery
 
 OFF, ON = map(as_symbol, lamps())

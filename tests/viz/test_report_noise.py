@@ -4,7 +4,7 @@ from random import Random
 
 import resolvent as rs
 from noisy_worlds import disturbed, noisy_house
-from resolvent.viz.report.contents import contents
+from resolvent.viz.report.page import contents
 
 
 def test_answers_that_vary_are_no_mistakes_as_far_as_noise_goes():

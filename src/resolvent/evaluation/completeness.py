@@ -28,7 +28,7 @@ from resolvent.evaluation.separation import (
 )
 from resolvent.machines import Machine
 from resolvent.machines.compare import label_sequence_text
-from resolvent.machines.tables import AlternativeTransitions, look_up
+from resolvent.machines.tables import AlternativeTransitions, positions
 from resolvent.noise.outputs import OPEN_LOG_ODDS
 from resolvent.replay import CountTable, StepQueries
 from resolvent.traces import Label, label_text
@@ -75,20 +75,12 @@ def supports_of(
     supports = []
     for row in rows.tolist():
         state, label, target = (int(column[row]) for column in transitions.columns.values())
-        alternative, log_odds = None, None
-        if alternatives is not None and alternatives.target[state, label] >= 0:
-            alternative = int(alternatives.target[state, label])
-            log_odds = -float(alternatives.log_odds[state, label])
-        support = TransitionSupport(
-            state,
-            machine.labels[label],
-            target,
-            int(transitions.count[row]),
-            location(transitions, row),
-            alternative,
-            log_odds,
-        )
-        supports.append(support)
+        other: tuple[int, float] | tuple[()] = ()
+        if alternatives is not None and (likeliest := int(alternatives.target[state, label])) >= 0:
+            other = likeliest, -float(alternatives.log_odds[state, label])
+        count, where = int(transitions.count[row]), location(transitions, row)
+        read = machine.labels[label]
+        supports.append(TransitionSupport(state, read, target, count, where, *other))
     return supports
 
 
@@ -155,33 +147,32 @@ class Completeness:
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
         conditions = ("state_coverage", "transition_coverage", "conflict_convergence", "unvisited")
-        figures = ["part", "sequences", "converging", "first_ambiguous"]
-        if self.weighed is not None:
-            figures = ["weighed", "uncertain", *figures]
+        figures = ("part", "sequences", "converging", "first_ambiguous")
+        weighed = () if self.weighed is None else ("weighed", "uncertain")
         return {
             **to_builtins(self, conditions),
             "unseen_transitions": [
                 {"state": state, "label": sorted(label)} for state, label in self.unseen_transitions
             ],
-            **to_builtins(self, figures, optional=["part"]),
+            **to_builtins(self, (*weighed, *figures), optional=["part"]),
         }
 
     def __str__(self) -> str:
         states = ", ".join(map(str, self.unvisited))
+        if self.weighed is not None:
+            text = f"transitions certain at odds of 100 to 1: {self.convergence}"
+            open_case: object = self.uncertain[0] if self.uncertain else None
+        else:
+            share = self.converging / max(self.sequences, 1)
+            text = f"conflict convergence: {self.convergence} label sequences ({share:.1%})"
+            open_case = self.first_ambiguous
+        open_text = "" if open_case is None else f", not {open_case}"
         part = "" if self.part is None else f"; {self.part}"
         return (
             f"state coverage: {f'no trace visits {states}' if states else 'yes'}\n"
             f"transition coverage: {_unseen_text(self.unseen_transitions)}\n"
-            f"{self._convergence_text()}{part}"
+            f"{text}{open_text}{part}"
         )
-
-    def _convergence_text(self) -> str:
-        if self.weighed is not None:
-            text = f"transitions certain at odds of 100 to 1: {self.convergence}"
-            return f"{text}, not {self.uncertain[0]}" if self.uncertain else text
-        share = self.converging / max(self.sequences, 1)
-        text = f"conflict convergence: {self.convergence} label sequences ({share:.1%})"
-        return text if self.first_ambiguous is None else f"{text}, not {self.first_ambiguous}"
 
     @property
     def convergence(self) -> str:
@@ -215,9 +206,7 @@ def check_completeness(
     """
     machine = steps.machine
     tree = _core.build_history_tree(nontrivial_labels(steps), offsets)
-    columns = look_up(
-        varying.queries, np.arange(len(varying.queries), dtype=np.int32), steps.queries
-    )
+    columns = positions(varying.queries, steps.queries)
     columns[steps.outputs >= len(machine.outputs)] = -1
     entries = varying.by_query
     # A node of the tree rules out a state by its own outputs, or if a child rules out the state

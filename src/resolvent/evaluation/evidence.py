@@ -1,62 +1,212 @@
-"""Evidence of traces for machines, as records that read as text, JSON and in notebooks.
+"""Collect the evidence of traces for machines: the support for them, and its gaps.
 
-Input: counts and separations of each machine. Output: the support of each transition, output
-and state, the least supported first.
+Input: machines and traces. Output: `Evidence`, which reads as text, JSON and in notebooks. One pass
+counts all that evidence and reports need, shard by shard.
 """
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
 from resolvent._util import html as notebook
+from resolvent._util.parallel import Threads
+from resolvent._util.progress import Listener, Progress
 from resolvent._util.records import ByMachine, builtin
 from resolvent._util.text import amount, short, visible
-from resolvent.evaluation.completeness import Completeness, TransitionSupport, supports_of
-from resolvent.evaluation.experiments import Experiment
-from resolvent.evaluation.holdout import Holdout
-from resolvent.evaluation.observed import LazySequence, most_frequent
-from resolvent.evaluation.separation import OutputSupport, Separation, Separations
-from resolvent.evaluation.weakness import Weakness
-from resolvent.machines import Machine
+from resolvent.errors import ModelError
+from resolvent.evaluation.completeness import (
+    Completeness,
+    TransitionSupport,
+    check_completeness,
+    supports_of,
+    weigh_completeness,
+)
+from resolvent.evaluation.experiments import Experiment, ExperimentDesigner
+from resolvent.evaluation.holdout import FailureCounts, Holdout, calibration_of, split
+from resolvent.evaluation.observed import (
+    LazySequence,
+    Numbers,
+    SampledSteps,
+    most_frequent,
+    observed_outputs,
+    observed_transitions,
+    sample_traces,
+)
+from resolvent.evaluation.separation import (
+    CoreListener,
+    OutputSupport,
+    Separation,
+    Separations,
+    VaryingOutputs,
+    separate,
+    weigh_pairs,
+    weigh_transitions,
+    weighable,
+)
+from resolvent.evaluation.weakness import SequenceCounts, Weakness, weakness_of
+from resolvent.machines import Machine, Machines
 from resolvent.machines.tables import AlternativeTransitions
-from resolvent.replay import CountTable, ReplayCounts
+from resolvent.replay import (
+    CodedShard,
+    Corpus,
+    CountTable,
+    MachineTables,
+    ReplayCounts,
+    StepQueries,
+    replay_shard,
+    run_pass,
+    scan_corpus,
+    score_of,
+    states_at_steps,
+    step_queries,
+)
+from resolvent.replay.replaying import WITHOUT_ALPHABETS
+from resolvent.replay.steps import count_starts, count_steps
+from resolvent.traces import Codes, TraceSet
+from resolvent.traces.vocabulary import distinct_pairs
 
-if TYPE_CHECKING:
-    from resolvent.evaluation.collection import EvidenceCounts, NotableExamples
+# --- Counts of all traces ------------------------------------------------------------------------
 
-_MAX_WEAK_STATES: Final = 1_000
-"""Maximum number of weak states in JSON."""
 
-_SEPARATIONS_SHOWN: Final = 3
-"""Number of pairs of states that the text lists."""
+def _notable_traces(shard: CodedShard, states: Mapping[str, Codes]) -> dict[str, tuple[int, ...]]:
+    """Return the traces of a shard that are worth looking at, each by the reason.
+
+    A trace is a tuple of sort keys that ends with its number: the minimum over all shards is that
+    of all traces.
+    """
+    lengths, visited = shard.length, _visited_states(shard.traces, states)
+    shortest, longest = int(np.argmin(lengths)), int(np.argmax(lengths))
+    most = int(np.lexsort((lengths, -visited))[0])
+    return {
+        "visits most states": (-int(visited[most]), int(lengths[most]), most + shard.first),
+        "the shortest": (int(lengths[shortest]), shortest + shard.first),
+        "the longest": (-int(lengths[longest]), longest + shard.first),
+    }
+
+
+def _visited_states(traces: TraceSet, states: Mapping[str, Codes]) -> Numbers:
+    """Return the number of distinct joint states that each trace visits."""
+    joint, size = np.zeros(traces.steps, np.int32), 1
+    for column in states.values():
+        width = int(column.max(initial=-1)) + 2  # one more, for an unknown state
+        pairs, joint = distinct_pairs(joint, column + np.int32(1), size, width)
+        size = len(pairs)
+    # Sorting is faster than the hash table of `np.unique` for millions of numbers.
+    keys = np.sort(traces.trace_of_step * size + joint)
+    is_new = np.diff(keys, prepend=-1) > 0
+    return np.bincount(keys[is_new] // size, minlength=len(traces))
 
 
 @dataclass(frozen=True, eq=False)
+class EvidenceCounts:
+    """The replay of traces, and the other counts of the same pass.
+
+    Attributes:
+        replay: The replay, with the earliest location of everything.
+        steps: The distinct steps of the traces, without states.
+        starts: The distinct starts of traces.
+        failures: The number of traces, and of those with a prediction error.
+        sequences: By machine, the label sequences that reach each state and transition.
+        notable: The traces worth looking at, by the reason; see `_notable_traces`.
+        is_known: Whether any machine knows any step.
+    """
+
+    replay: ReplayCounts
+    steps: CountTable
+    starts: CountTable
+    failures: FailureCounts
+    sequences: Mapping[str, SequenceCounts]
+    notable: Mapping[str, tuple[int, ...]]
+    is_known: bool
+
+    def __add__(self, other: "EvidenceCounts") -> "EvidenceCounts":
+        return EvidenceCounts(
+            self.replay + other.replay,
+            self.steps + other.steps,
+            self.starts + other.starts,
+            self.failures + other.failures,
+            {name: counts + other.sequences[name] for name, counts in self.sequences.items()},
+            {why: min(trace, other.notable[why]) for why, trace in self.notable.items()},
+            self.is_known or other.is_known,
+        )
+
+
+def _count(
+    machines: Machines, tables: MachineTables, shard: CodedShard
+) -> tuple[EvidenceCounts, dict[str, StepQueries]]:
+    """Return the counts of one shard, and the queries of each machine at its steps."""
+    replay = replay_shard(
+        tables, shard, shortest=False, unknown_states=True, earliest=True, states=True
+    )
+    traces, queries = shard.traces, step_queries(machines, shard.traces, replay.states)
+    counts = EvidenceCounts(
+        replace(replay, states={}),
+        count_steps(shard, {}),
+        count_starts(shard, {}),
+        FailureCounts.of(queries.values(), traces),
+        {name: SequenceCounts.of(steps, traces.offsets) for name, steps in queries.items()},
+        _notable_traces(shard, replay.states),
+        any(np.any((steps.states >= 0) & (steps.queries >= 0)) for steps in queries.values()),
+    )
+    return counts, queries
+
+
+def _counts_alone(machines: Machines, tables: MachineTables, shard: CodedShard) -> EvidenceCounts:
+    """Return the counts of one shard, without the alphabets, which the caller has."""
+    counts, _ = _count(machines, tables, shard)
+    return replace(counts, replay=replace(counts.replay, alphabets=WITHOUT_ALPHABETS))
+
+
+@dataclass(frozen=True, eq=False)
+class NotableExamples:
+    """Notable traces: `why` gives the reason for each by its number."""
+
+    why: dict[int, str]
+    traces: TraceSet
+
+    @classmethod
+    def of(cls, machines: Machines, counts: EvidenceCounts, corpus: Corpus) -> "NotableExamples":
+        """Read the notable traces, among them the one with the first mismatch."""
+        reasons: dict[int, list[str]] = {}
+        mismatch = score_of(machines, counts.replay).first_mismatch
+        if mismatch is not None:
+            reasons[mismatch.trace] = ["has the first mismatch"]
+        notable = counts.notable if corpus.traces > 1 else {"the only one": (0,)}
+        for why, (*_, number) in notable.items():
+            reasons.setdefault(number, []).append(why)
+        traces = corpus.fetch(np.array(sorted(reasons)))
+        return cls({number: ", ".join(why) for number, why in reasons.items()}, traces)
+
+    def trace(self, number: int) -> TraceSet:
+        """Return the trace with this number, as a set of one."""
+        return self.traces.take([sorted(self.why).index(number)])
+
+
+# --- Records --------------------------------------------------------------------------------------
+
+_MAX_WEAK_STATES: Final = 1_000  # maximum number of weak states in JSON
+_SEPARATIONS_SHOWN: Final = 3  # number of pairs of states that the text lists
+
+
+@dataclass(frozen=True)
 class MachineEvidence:
-    """The evidence of some traces for one machine.
+    """The evidence of some traces for one machine; its other figures follow from those compared.
 
     `observed_outputs` and `observed_transitions` have a row for each output and transition of the
     traces, with its count and first location. `alternatives` are None without noise.
     """
 
     machine: Machine = field(repr=False)
-    observed_outputs: CountTable = field(repr=False)
-    observed_transitions: CountTable = field(repr=False)
-    separations: Separations
+    observed_outputs: CountTable = field(repr=False, hash=False)
+    observed_transitions: CountTable = field(repr=False, hash=False)
+    separations: Separations = field(compare=False)
     completeness: Completeness
-    experiments: LazySequence[Experiment]
-    alternatives: AlternativeTransitions | None = field(default=None, repr=False)
-    weakness: Weakness = field(default_factory=Weakness, repr=False)
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether both have the same figures; separations follow from the outputs."""
-        names = ("machine", "observed_outputs", "observed_transitions", "completeness")
-        return isinstance(other, MachineEvidence) and all(
-            getattr(self, name) == getattr(other, name) for name in names
-        )
-
-    __hash__ = None  # type: ignore[assignment]
+    experiments: LazySequence[Experiment] = field(compare=False)
+    alternatives: AlternativeTransitions | None = field(repr=False, compare=False)
+    weakness: Weakness = field(repr=False, compare=False)
 
     @property
     def inseparable(self) -> tuple[Separation, ...]:
@@ -109,7 +259,7 @@ class MachineEvidence:
             "generalized_outputs": self.generalized,
             "transitions": self.transitions(),
             "least_supported_outputs": self.outputs(most),
-            "weak": self.weakness.as_dict(_MAX_WEAK_STATES),
+            "weak": list(self.weakness.weak[:_MAX_WEAK_STATES]),
             "next": list(self.experiments),
         }
         return {name: builtin(figure) for name, figure in figures.items()}
@@ -149,8 +299,8 @@ class Evidence(ByMachine[MachineEvidence]):
     steps: int
     machines: dict[str, MachineEvidence]
     holdout: Holdout | None
-    counts: "EvidenceCounts" = field(repr=False, compare=False)
-    examples: "NotableExamples" = field(repr=False, compare=False)
+    counts: EvidenceCounts = field(repr=False, compare=False)
+    examples: NotableExamples = field(repr=False, compare=False)
     is_training_set: bool = field(repr=False, compare=False)
 
     @property
@@ -214,3 +364,120 @@ class Evidence(ByMachine[MachineEvidence]):
     @property
     def _size(self) -> str:
         return f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}"
+
+
+# --- Collection -----------------------------------------------------------------------------------
+
+
+def collect_evidence(
+    machines: Machines,
+    traces: TraceSet | Corpus,
+    *,
+    infer: Callable[[TraceSet], Machines] | None = None,
+    delta: float = 0.05,
+    progress: Listener | None = None,
+) -> Evidence:
+    """Collect the evidence of traces for machines, and what they leave open.
+
+    Traces that are new to the machines are themselves the hold-out. Otherwise `infer`, which must
+    infer machines as these were, is called with a share of them, and the rest is held out;
+    without it nothing is. Label sequences, transitions under noise and the hold-out need single
+    traces; of those in files a sample is examined.
+    """
+    if isinstance(traces, TraceSet):
+        traces = scan_corpus(machines, traces, Threads())
+    _begin(progress, "replaying the traces")
+    tables = MachineTables.of(machines, traces.alphabets)
+    if traces.in_memory:
+        (shard,) = traces.coded()
+        examined, sample = shard.traces, None
+        counts, queries = _count(machines, tables, shard)
+    else:
+        counts = run_pass(traces, partial(_counts_alone, machines, tables), progress)
+        counts = replace(counts, replay=replace(counts.replay, alphabets=traces.alphabets))
+        examined, sample = sample_traces(traces)
+        queries = step_queries(machines, examined, states_at_steps(machines, examined))
+    if not counts.is_known:
+        raise ModelError(
+            "the machines know no step of these traces: they were inferred from another environment"
+        )
+    by_machine = {
+        name: _machine_evidence(steps, examined.offsets, counts, sample, machines, progress)
+        for name, steps in queries.items()
+    }
+    is_training_set = are_training_traces(machines, traces)
+    holdout = None
+    _begin(progress, "testing on held-out traces")
+    if not is_training_set:
+        holdout = counts.failures.holdout(delta, calibration_of(machines, counts.replay))
+    elif infer is not None and (holdout := split(machines, examined, infer, delta)) is not None:
+        holdout = replace(holdout, part=sample)
+    examples = NotableExamples.of(machines, counts, traces)
+    return Evidence(
+        traces.traces, traces.steps, by_machine, holdout, counts, examples, is_training_set
+    )
+
+
+def are_training_traces(machines: Machines, corpus: Corpus) -> bool:
+    """Return whether machines were inferred from exactly these traces."""
+    provenance = machines.provenance
+    if provenance is None:
+        return False
+    if (provenance.traces, provenance.steps) != (corpus.traces, corpus.steps):
+        return False  # without reading the traces
+    return provenance.traces_sha256 == corpus.digest
+
+
+def _begin(progress: Listener | None, stage: str) -> CoreListener | None:
+    """Report the begin of a stage; return a listener for the compiled core."""
+    if progress is None:
+        return None
+    progress(stage, Progress(0, 0, 0, 0))
+    return lambda *numbers: progress(stage, Progress(*numbers))
+
+
+def _machine_evidence(
+    steps: StepQueries,
+    offsets: Numbers,
+    counts: EvidenceCounts,
+    sample: SampledSteps | None,
+    machines: Machines,
+    progress: Listener | None,
+) -> MachineEvidence:
+    """Return the evidence for one machine; `steps` are of the examined traces."""
+    machine, replay = steps.machine, counts.replay
+
+    def begin(stage: str) -> CoreListener | None:
+        return _begin(progress, f"{short(machine.name)} machine: {stage}")
+
+    begin("counting outputs")
+    outputs, transitions = observed_outputs(machine, replay), observed_transitions(machine, replay)
+    varying = VaryingOutputs(machine, outputs)
+    missing, labels = replay.machines[machine.name].missing, replay.alphabets.labels
+    rows = zip(missing["state"].tolist(), missing["label"].tolist(), strict=True)
+    unknown = [(state, labels[code]) for state, code in rows if labels[code] not in machine.labels]
+    listener = begin("distinguishing states")
+    alternatives = None
+    if machine.is_noisy:
+        columns, queries = weighable(steps)
+        separations = weigh_pairs(columns, queries, outputs)
+        begin("weighing transitions")
+        alternatives = weigh_transitions(columns, offsets)
+        completeness = weigh_completeness(machine, transitions, alternatives, unknown)
+    else:
+        separations = separate(varying, listener)
+        listener = begin("checking label sequences")
+        completeness = check_completeness(steps, offsets, transitions, varying, unknown, listener)
+    completeness = replace(completeness, part=sample)
+    transition = machines.transition if "transition" in machines else None
+    designer = ExperimentDesigner(completeness, varying, separations, transition, steps, offsets)
+    return MachineEvidence(
+        machine,
+        outputs,
+        transitions,
+        separations,
+        completeness,
+        designer.experiments(),
+        alternatives,
+        weakness_of(machine, counts.sequences[machine.name]),
+    )

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 Pair = tuple[Symbol, Symbol]
 """An observation and an action."""
 
-_ACTIONS_SHOWN: Final = 12
-"""Maximum number of actions that the text of an experiment lists."""
+_ACTIONS_SHOWN: Final = 12  # maximum number of actions that the text of an experiment lists
 
 
 @dataclass(frozen=True)
@@ -103,13 +102,12 @@ class Experiment:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the experiment as JSON values."""
-        states = {
+        names = ("history", "query", "why", "machine", "exact", "start", "actions")
+        more = ("augmented_state", "action", "taken")
+        return to_builtins(self, (*names, *more), optional=["taken"]) | {
             name: None if state is None else by_name(state)
             for name, state in (("start", self.start), ("augmented_state", self.augmented_state))
         }
-        names = ("history", "query", "why", "machine", "exact", "start", "actions")
-        more = ("augmented_state", "action", "taken")
-        return to_builtins(self, (*names, *more), optional=["taken"]) | states
 
     def __str__(self) -> str:
         if self.start is not None and self.augmented_state is not None and self.action is not None:
@@ -169,20 +167,18 @@ def distinguishing_sequence(first: Machines, second: Machines) -> Experiment | N
     both = first, second
     names = [name for name in first if name in second]
     labels = list(dict.fromkeys(label for name in names for label in first[name].labels))
-    queries = [
-        (name, *query)
-        for name in names
-        for query in dict.fromkeys(pair for machines in both for pair in _pairs(machines[name]))
-    ]
+    queries = dict.fromkeys(
+        (name, *query) for name in names for machines in both for query in _pairs(machines[name])
+    )
 
-    def named(states: tuple[Any, ...]) -> list[tuple[str, Any]]:
-        return list(zip(names, states, strict=True))
+    def named(states: tuple[Any, ...]) -> dict[str, Any]:
+        return dict(zip(names, states, strict=True))
 
     search: BreadthFirstSearch[Any, Label] = BreadthFirstSearch([((0,) * len(names),) * 2])
     for states in search:
         for name, observation, action in queries:
             outputs = [
-                _output(machines, dict(named(own)), name, observation, action)
+                _output(machines, named(own), name, observation, action)
                 for machines, own in zip(both, states, strict=True)
             ]
             if UNSEEN not in outputs and outputs[0] != outputs[1]:
@@ -192,7 +188,7 @@ def distinguishing_sequence(first: Machines, second: Machines) -> Experiment | N
                 return Experiment(history, (observation, action), why, name, exact=True)
         for label in labels:
             after = tuple(
-                tuple(machines[name].step(state, label) for name, state in named(own))
+                tuple(machines[name].step(state, label) for name, state in named(own).items())
                 for machines, own in zip(both, states, strict=True)
             )
             if UNSEEN not in (*after[0], *after[1]):

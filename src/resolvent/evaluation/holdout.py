@@ -3,10 +3,11 @@
 Input: machines and traces that they were not inferred from. Output: a `Holdout`.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import astuple, dataclass, field, replace
 from math import sqrt
-from typing import Any, Final
+from operator import add
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from resolvent.replay import (
     states_at_steps,
     step_queries,
 )
+from resolvent.replay.steps import query_numbers
 from resolvent.traces import TraceSet
 from resolvent.traces.digest import sample_traces
 from resolvent.traces.vocabulary import Codes, codes_of
@@ -63,15 +65,10 @@ class CalibrationCheck:
         True
         """
         bins = score.calibration
+        expected = sum(cell.steps * cell.predicted for cell in bins)
         variance = sum(cell.steps * cell.predicted * (1 - cell.predicted) for cell in bins)
-        return cls(
-            steps=score.forecasts.steps,
-            unseen=score.unseen,
-            right=score.all_right,
-            expected=sum(cell.steps * cell.predicted for cell in bins),
-            deviation=sqrt(variance),
-            log_loss=score.log_loss,
-        )
+        steps, unseen, right = score.forecasts.steps, score.unseen, score.all_right
+        return cls(steps, unseen, right, expected, sqrt(variance), score.log_loss)
 
     @property
     def within_noise(self) -> bool:
@@ -94,8 +91,14 @@ class CalibrationCheck:
         )
 
 
-def calibration_of(machines: Machines, replay: ReplayCounts) -> dict[str, CalibrationCheck]:
-    """Check the calibration of each machine on replayed traces."""
+Calibration: TypeAlias = dict[str, CalibrationCheck]
+"""The check of each machine."""
+
+
+def calibration_of(machines: Machines, replay: ReplayCounts) -> Calibration | None:
+    """Check the calibration of each machine on replayed traces; return None without noise."""
+    if not any(machine.is_noisy for machine in machines.values()):
+        return None
     return {name: CalibrationCheck.of(score) for name, score in score_of(machines, replay).items()}
 
 
@@ -111,8 +114,6 @@ def error_bound(failures: int, trials: int, delta: float = 0.05) -> float:
     """
     if not 0 < delta < 1:
         raise OptionError(f"delta is {delta:g}: it must lie between 0 and 1")
-    if not 0 <= failures <= trials:
-        raise OptionError(f"{failures} failures in {trials} trials are not possible")
     if failures == trials:
         return 1.0
     if failures == 0:
@@ -174,16 +175,11 @@ class FailureCounts:
         return cls(len(traces), int(failing.sum()), int(wrong.sum()), int(assumed_wrong.sum()))
 
     def __add__(self, other: "FailureCounts") -> "FailureCounts":
-        return FailureCounts(
-            self.traces + other.traces,
-            self.failures + other.failures,
-            self.wrong + other.wrong,
-            self.assumed_wrong + other.assumed_wrong,
-        )
+        return FailureCounts(*map(add, astuple(self), astuple(other)))
 
-    def holdout(self, delta: float = 0.05) -> "Holdout":
+    def holdout(self, delta: float = 0.05, calibration: Calibration | None = None) -> "Holdout":
         """Bound the failure rate by these counts, of traces that are new to the machines."""
-        return Holdout(**vars(self), delta=delta)
+        return Holdout(**vars(self), delta=delta, calibration=calibration)
 
 
 @dataclass(frozen=True)
@@ -200,7 +196,7 @@ class Holdout(FailureCounts):
 
     delta: float = 0.05
     carries_over: bool | None = None
-    calibration: dict[str, CalibrationCheck] | None = field(default=None, hash=False)
+    calibration: Calibration | None = field(default=None, hash=False)
     part: SampledSteps | None = None
 
     @property
@@ -242,13 +238,12 @@ class Holdout(FailureCounts):
         if self.calibration is not None:
             checks = (f"{short(name)} machine: {check}" for name, check in self.calibration.items())
             return f"on {traces}: {'; '.join(checks)}"
-        assumed = (
-            f", {self.assumed_wrong:,} with a wrong generalized one" if self.assumed_wrong else ""
-        )
-        text = (
-            f"{self.failures:,} of {traces} fail, {self.wrong:,} with a wrong "
-            f"step{assumed}: with {1 - self.delta:.0%} confidence at most {self.bound:.2%} of all "
-            f"traces fail, and {self.wrong_bound:.2%} have a wrong step"
+        text = f"{self.failures:,} of {traces} fail, {self.wrong:,} with a wrong step"
+        if self.assumed_wrong:
+            text += f", {self.assumed_wrong:,} with a wrong generalized one"
+        text += (
+            f": with {1 - self.delta:.0%} confidence at most {self.bound:.2%} of all traces fail, "
+            f"and {self.wrong_bound:.2%} have a wrong step"
         )
         if self.is_new:
             return text
@@ -279,9 +274,8 @@ def split(
     steps = step_queries(trained, test, states_at_steps(trained, test))
     holdout = FailureCounts.of(steps.values(), test).holdout(delta)
     if any(machine.is_noisy for machine in trained.values()):
-        holdout = replace(
-            holdout, calibration=calibration_of(trained, replay_traces(trained, test))
-        )
+        checks = calibration_of(trained, replay_traces(trained, test))
+        holdout = replace(holdout, calibration=checks)
     return replace(holdout, carries_over=is_part(trained, machines))
 
 
@@ -294,8 +288,7 @@ def is_part(part: Machines, full: Machines) -> bool:
         states = _matching_states(machine, full[name])
         if states is None or machine.supplemented != full[name].supplemented:
             return False
-        paired = transition_states if machine.supplemented else None
-        if not _has_same_outputs(machine, full[name], states, paired):
+        if not _has_same_outputs(machine, full[name], states, transition_states):
             return False
         if name == "transition":
             transition_states = states
@@ -324,30 +317,23 @@ def _matching_states(part: Machine, full: Machine) -> Codes | None:
 def _has_same_outputs(part: Machine, full: Machine, match: Codes, paired: Codes | None) -> bool:
     """Return whether the states of `full` give all outputs that the matching ones in `part` do.
 
-    `paired` maps the Transition Machine's states, if observations are paired with those.
+    `paired` maps the Transition Machine's states, with which observations may be paired.
     """
+    observations: Sequence[Any] = part.observations
+    if part.supplemented and paired is not None:
+        observations = [(symbol, int(paired[state])) for symbol, state in observations]
     outputs = codes_of(part.outputs, full.outputs, -2)  # −1 stands for an unseen output
-    queries = _queries_in(part, full, paired, part.output_query)
-    predicted = full.predict(match[part.output_state], queries)
-    if not np.array_equal(predicted, outputs[part.output_value]):
+
+    def differs(state: Codes | int, queries: Numbers, values: Codes) -> NDArray[np.bool_]:
+        codes = np.divmod(queries, max(len(part.actions), 1))
+        numbers = query_numbers(full, (observations, part.actions), codes)
+        states = np.broadcast_to(np.int32(state), len(queries))
+        is_other: NDArray[np.bool_] = full.predict(states, numbers) != outputs[values]
+        return is_other
+
+    if differs(match[part.output_state], part.output_query, part.output_value).any():
         return False
-    queries = _queries_in(part, full, paired, part.constant_query)
-    expected = outputs[part.constant_value]
     # State −1 stands for the output that is the same in every state.
-    varies = full.predict(np.full(len(queries), -1, np.int32), queries) != expected
-    queries, expected = queries[varies], expected[varies]
-    return len(queries) == 0 or all(
-        np.array_equal(full.predict(np.full(len(queries), state, np.int32), queries), expected)
-        for state in np.unique(match[match >= 0]).tolist()
-    )
-
-
-def _queries_in(part: Machine, full: Machine, paired: Codes | None, queries: Numbers) -> Numbers:
-    """Return the numbers in `full` of some queries of `part`; −1 where it has none."""
-    observations: Iterable[Any] = part.observations
-    if paired is not None:
-        observations = ((symbol, int(paired[state])) for symbol, state in observations)
-    observation_code, action_code = np.divmod(queries, max(len(part.actions), 1))
-    observation = codes_of(observations, full.observations, -1).astype(np.int64)[observation_code]
-    action = codes_of(part.actions, full.actions, -1)[action_code]
-    return np.where((observation < 0) | (action < 0), -1, observation * len(full.actions) + action)
+    varies = differs(-1, part.constant_query, part.constant_value)
+    constants = part.constant_query[varies], part.constant_value[varies]
+    return not any(differs(state, *constants).any() for state in np.unique(match[match >= 0]))

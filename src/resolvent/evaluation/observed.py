@@ -91,7 +91,7 @@ def _known_rows(columns: dict[str, Any], rows: NDArray[np.void]) -> CountTable:
     known = np.flatnonzero(np.min(np.stack(list(columns.values())), axis=0) >= 0)
     known = known[np.lexsort([column[known] for column in reversed(columns.values())])]
     return CountTable(
-        {name: np.ascontiguousarray(column[known]) for name, column in columns.items()},
+        {name: column[known] for name, column in columns.items()},
         rows["count"][known],
         {"trace": rows["early_trace"][known], "step": rows["early_step"][known].astype(np.int64)},
     )

@@ -228,15 +228,11 @@ class Separations(LazySequence[Separation]):
         if self.skipped:
             return None
         labels = []
-        while (depth := int(self.depth[(pair := self.number(first, second))])) > 0:
+        while (depth := int(self.depth[(pair := pair_number(self._states, first, second))])) > 0:
             code = int(self._columns["label"][pair])
             labels.append(self.machine.labels[code])
             first, second = self.machine.transitions[[first, second], code].tolist()
         return None if depth < 0 else (tuple(labels), first, second)
-
-    def number(self, first: int, second: int) -> int:
-        """Return the index of a pair of states, in either order."""
-        return pair_number(self._states, first, second)
 
     def states(self, pair: int) -> tuple[int, int]:
         """Return the two states of a pair by its index."""
@@ -331,14 +327,12 @@ def weigh_pairs(steps: StepQueries, queries: Numbers, outputs: CountTable) -> Se
     states, index = steps.machine.states, steps.queries.astype(np.int32)
     weighed = _core.weigh_state_pairs(index, steps.outputs, steps.states, states=states)
     log_odds, number = weighed["log_odds"], weighed["query"]
-    query = np.where(number >= 0, queries[number], np.int64(-1))
+    query = np.where(number >= 0, queries[number], -1)
     rows, _ = most_frequent(outputs, np.arange(len(outputs)))
     width = int(outputs["query"].max(initial=0)) + 1
     keys = outputs["state"][rows].astype(np.int64) * width + outputs["query"][rows]
     lower, higher = (
-        look_up(
-            keys, rows.astype(np.int32), np.where(query < 0, np.int64(-1), state * width + query)
-        )
+        look_up(keys, rows.astype(np.int32), np.where(query < 0, -1, state * width + query))
         for state in np.triu_indices(states, 1)
     )
     columns: dict[str, NDArray[Any]] = {

@@ -6,11 +6,10 @@ Input: the steps of a machine, shard by shard. Output: weak states, rare transit
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from resolvent._util.records import builtin
 from resolvent._util.text import amount, short
 from resolvent.evaluation.observed import LazySequence, Numbers, nontrivial_labels
 from resolvent.evaluation.separation import nontrivial_transitions
@@ -27,11 +26,9 @@ FEW: Final = 5
 _SINGLE: Final = 2
 """Number of label sequences kept for each transition: enough to distinguish one from several."""
 
-_MOSTLY: Final = 0.5
-"""Share of steps spent in sinks above which that is reported."""
-
-_SHOWN_CHARACTERS: Final = 160
-"""Maximum number of characters of a label sequence that are shown."""
+_MOSTLY: Final = 0.5  # share of steps spent in sinks above which that is reported
+_SHOWN_CHARACTERS: Final = 160  # maximum number of characters of a label sequence that are shown
+_SINKS_SHOWN: Final = 3
 
 
 def prefix_keys(columns: Iterable[Codes], offsets: Numbers) -> Numbers:
@@ -63,8 +60,8 @@ class LowestKeys:
     the traces add up to those of all traces.
 
     >>> keys = LowestKeys.of(np.array([7, 7, 7, 2]), np.array([5, 3, 5, 9]), most=2)
-    >>> keys.counts()
-    (array([2, 7]), array([1, 2]))
+    >>> keys.group.tolist(), keys.key.tolist()
+    ([2, 7, 7], [9, 3, 5])
     """
 
     most: int
@@ -78,13 +75,8 @@ class LowestKeys:
         group, key = group[order].astype(np.int64), key[order]
         is_new = np.append(True, (np.diff(group) != 0) | (key[1:] != key[:-1]))[: len(key)]
         group, key = group[is_new], key[is_new]
-        start = np.searchsorted(group, group)
-        is_low = np.arange(len(group)) - start < most
+        is_low = np.arange(len(group)) - np.searchsorted(group, group) < most
         return cls(most, group[is_low], key[is_low])
-
-    def counts(self) -> tuple[Numbers, Numbers]:
-        """Return the groups and the number of keys in each; `most` stands for that many or more."""
-        return np.unique(self.group, return_counts=True)
 
     def __add__(self, other: "LowestKeys") -> "LowestKeys":
         group = np.concatenate([self.group, other.group])
@@ -152,14 +144,6 @@ class WeakState:
         return f"state {self.state}, reached by {number}, such as {labels}"
 
 
-def _weak_state(
-    machine: Machine, states: list[int], sequences: Numbers, spent: Numbers, index: int
-) -> WeakState:
-    state = states[index]
-    number, steps = int(sequences[state]), int(spent[state])
-    return WeakState(state, number, steps, machine.access_sequence(state))
-
-
 @dataclass(frozen=True)
 class Weakness:
     """The parts of a machine that rest on little evidence.
@@ -179,10 +163,6 @@ class Weakness:
     stuck: int = 0
     sinks: tuple[int, ...] = ()
 
-    def as_dict(self, most: int | None = None) -> list[dict[str, Any]]:
-        """Return at most `most` weak states as JSON values."""
-        return list(map(builtin, self.weak[:most]))
-
     def lines(self, most: int = 5) -> list[str]:
         """Return a few lines of text with at most `most` states; none if nothing is weak."""
         lines = []
@@ -201,36 +181,27 @@ class Weakness:
                 f"label sequence, such as {short(label_text(label))} in state {state} (→ {target})"
             )
         if self.stuck > _MOSTLY * self.steps:
+            states = ", ".join(map(str, self.sinks[:_SINKS_SHOWN]))
+            if len(self.sinks) > _SINKS_SHOWN:
+                states += f" and {len(self.sinks) - _SINKS_SHOWN} more"
             lines.append(
-                f"{self.stuck / self.steps:.1%} of all steps are in {_states_text(self.sinks)}, "
+                f"{self.stuck / self.steps:.1%} of all steps are in "
+                f"state{'s' if len(self.sinks) > 1 else ''} {states}, "
                 f"from which no label leads to another state: collect shorter traces"
             )
         return lines
 
 
-def _states_text(states: tuple[int, ...], most: int = 3) -> str:
-    """List a few states.
-
-    >>> _states_text((1,)), _states_text((1, 4)), _states_text((1, 4, 5, 9, 12))
-    ('state 1', 'states 1, 4', 'states 1, 4, 5 and 2 more')
-    """
-    listed = ", ".join(map(str, states[:most]))
-    more = f" and {len(states) - most} more" if len(states) > most else ""
-    return f"state{'s' if len(states) > 1 else ''} {listed}{more}"
-
-
 def weakness_of(machine: Machine, counts: SequenceCounts) -> Weakness:
     """Find the weak states, rare transitions and sinks of a machine."""
-    sequences = np.zeros(machine.states, np.int64)
-    entered, entries = counts.entered.counts()
-    sequences[entered] = entries
+    sequences = np.bincount(counts.entered.group, minlength=machine.states)
     sequences[0] += 1  # the empty sequence
-    spent, reachable, stuck_in = counts.spent, set(machine.reachable()), sinks(machine)
+    spent, stuck_in = counts.spent, sinks(machine)
     weak = sorted(
-        (state for state in np.flatnonzero(sequences < FEW).tolist() if state in reachable - {0}),
+        (state for state in machine.reachable() if state and sequences[state] < FEW),
         key=lambda state: (sequences[state], spent[state], state),
     )
-    transitions, count = counts.transitions.counts()
+    transitions, count = np.unique(counts.transitions.group, return_counts=True)
     once = transitions[count == 1]
     example = None
     if len(once):
@@ -251,6 +222,14 @@ def weakness_of(machine: Machine, counts: SequenceCounts) -> Weakness:
     )
 
 
+def _weak_state(
+    machine: Machine, states: list[int], sequences: Numbers, spent: Numbers, index: int
+) -> WeakState:
+    state = states[index]
+    number, steps = int(sequences[state]), int(spent[state])
+    return WeakState(state, number, steps, machine.access_sequence(state))
+
+
 def sinks(machine: Machine) -> Numbers:
     """Return the states of a log's machine that no label leads out of.
 
@@ -264,9 +243,7 @@ def sinks(machine: Machine) -> Numbers:
         return np.empty(0, np.int64)
     targets = nontrivial_transitions(machine).reshape(machine.transitions.shape)
     stays = targets == np.arange(machine.states)[:, None]
-    is_sink = (stays | (targets < 0)).all(axis=1) & stays.any(axis=1)
-    states: Numbers = np.flatnonzero(is_sink)
-    return states
+    return np.flatnonzero((stays | (targets < 0)).all(axis=1) & stays.any(axis=1))
 
 
 def weaknesses(machines: Machines, traces: TraceSet) -> dict[str, Weakness]:

@@ -7,8 +7,7 @@ from resolvent._util.parallel import Workers, get_executor
 from resolvent._util.progress import Listener
 from resolvent._util.validation import explain_memory_errors
 from resolvent.errors import ModelError
-from resolvent.evaluation.collection import are_training_traces, collect_evidence
-from resolvent.evaluation.evidence import Evidence
+from resolvent.evaluation.evidence import Evidence, are_training_traces, collect_evidence
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult, machines_of_result

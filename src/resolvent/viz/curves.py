@@ -13,9 +13,7 @@ from resolvent._util.files import atomic_write
 from resolvent.errors import MissingExtra, OptionError
 from resolvent.rl.q_table import Curve
 
-WINDOW: Final = 50
-"""Number of episodes that a point of a learning curve is the mean of."""
-
+WINDOW: Final = 50  # number of episodes that a point of a learning curve is the mean of
 _NO_METADATA: Final[dict[str, dict[str, None]]] = {
     ".svg": {"Date": None},
     ".png": {"Software": None},

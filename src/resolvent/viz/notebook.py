@@ -1,7 +1,5 @@
 """Trace sets, plans and Q-tables → HTML for notebooks, with the pictures in observations."""
 
-from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,21 +15,22 @@ if TYPE_CHECKING:
     from resolvent.rl.q_table import QTable
     from resolvent.traces.trace_set import TraceSet
 
-_MOST_TRACES = 2
-"""Number of long traces that share the rows of a view."""
-
-_MOST_COLUMNS = 3
-"""Maximum number of step columns in a view."""
-
-_LATEST_EPISODES = 100
-"""Number of last episodes whose mean return is shown."""
+_MOST_TRACES = 2  # number of long traces that share the rows of a view
+_MOST_COLUMNS = 3  # maximum number of step columns in a view
+_LATEST_EPISODES = 100  # number of last episodes whose mean return is shown
 
 
 def html_of_traces(traces: "TraceSet") -> str:
     """Return the sizes, and the first steps of the first traces."""
     names = [*traces.columns][:_MOST_COLUMNS]
     header = ["trace", "step", "observation", "label", "action", *names]
-    steps = list(islice(_first_steps(traces), html.MAX_ROWS))
+    count = html.MAX_ROWS // min(_MOST_TRACES, max(len(traces), 1))
+    lengths: list[Any] = np.diff(traces.offsets[: html.MAX_ROWS + 1]).tolist()
+    steps = [
+        (number, step, int(traces.offsets[number]) + step)
+        for number, length in enumerate(lengths)
+        for step in range(min(length, count))
+    ][: html.MAX_ROWS]
     observations = [
         traces.observations[traces.observation_codes[row + number]] for number, _, row in steps
     ]
@@ -56,15 +55,6 @@ def html_of_traces(traces: "TraceSet") -> str:
             for name, column in [*traces.all_columns.items()][: 3 + _MOST_COLUMNS]
         ),
     )
-
-
-def _first_steps(traces: "TraceSet") -> Iterator[tuple[int, int, int]]:
-    """Yield trace, step and row of the first steps of the first traces."""
-    count = html.MAX_ROWS // min(_MOST_TRACES, max(len(traces), 1))
-    lengths: list[Any] = np.diff(traces.offsets[: html.MAX_ROWS + 1]).tolist()
-    for number, length in enumerate(lengths):
-        for step in range(min(length, count)):
-            yield number, step, int(traces.offsets[number]) + step
 
 
 def html_of_plan(plan: "Plan") -> str:
@@ -110,11 +100,9 @@ def html_of_q_table(table: "QTable") -> str:
         [
             html.Pictured(observation_text(symbol, table.observation_names), pictures),
             observation_text(table.action(symbol), table.action_names),
-            f"{table.q[number].max():.4g}",
+            f"{row.max():.4g}",
         ]
-        for number, (symbol, pictures) in enumerate(
-            zip(first, thumbnails_of_symbols(first), strict=True)
-        )
+        for symbol, pictures, row in zip(first, thumbnails_of_symbols(first), table.q, strict=False)
     )
     return html.panel(
         "learned by Q-learning",

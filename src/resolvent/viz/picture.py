@@ -23,9 +23,7 @@ MOST_STATES = 100
 MOST_ARROWS = 60
 """Maximum number of arrows that can be followed; with more, only first paths are drawn."""
 
-MOST_LISTED = 1000
-"""Maximum number of characters of a list that is shown on hovering."""
-
+MOST_LISTED = 1000  # maximum number of characters of a list that is shown on hovering
 _NAME_WIDTH, _LABEL_WIDTH, _SUCCESSOR_WIDTH, _NOTE_LABEL_WIDTH = 100.0, 116.0, 130.0, 200.0
 _MOST_LINES, _MOST_SUCCESSORS, _MOST_TRIVIAL = 3, 8, 12
 _MOST_HOVER = 200
@@ -49,7 +47,7 @@ class StateBox:
     hover: str
     leads_out: bool
     """Whether a transition leads to a state that is not drawn."""
-    successors: tuple[str, ...] = ()
+    successors: tuple[str, ...]
     """Successors for labels without an arrow."""
 
 
@@ -85,7 +83,7 @@ def picture_of(machine: Machine, most_states: int = MOST_STATES) -> Picture:
     drawn = min(machine.states, most_states)
     arrows = [edge for edge in all_edges if max(edge[:2]) < drawn]
     leading_out = {edge.source for edge in all_edges if edge.source < drawn <= edge.target}
-    folded: dict[int, list[Edge]] = {}
+    folded: list[list[Edge]] = [[] for _ in range(drawn)]
     is_folded = len(arrows) > MOST_ARROWS
     if is_folded:
         access = {edge.target: machine.access_transition(edge.target) for edge in arrows}
@@ -93,20 +91,17 @@ def picture_of(machine: Machine, most_states: int = MOST_STATES) -> Picture:
         arrows = [edge for edge in arrows if edge[:2] in first]
         for edge in all_edges:
             if edge.source < drawn and edge[:2] not in first:
-                folded.setdefault(edge.source, []).append(edge)
+                folded[edge.source].append(edge)
     return Picture(
-        title=f"{machine.title}, {amount(machine.states, 'state')}",
-        boxes=tuple(
-            _box(machine, state, state in leading_out, folded.get(state, []))
-            for state in range(drawn)
-        ),
-        arrows=tuple(map(_arrow, arrows)),
-        notes=tuple(_notes(machine, all_edges, drawn, is_folded)),
+        f"{machine.title}, {amount(machine.states, 'state')}",
+        tuple(_box(machine, state, state in leading_out, folded[state]) for state in range(drawn)),
+        tuple(map(_arrow, arrows)),
+        tuple(_notes(machine, all_edges, drawn, is_folded)),
     )
 
 
 def _box(machine: Machine, state: int, leads_out: bool, folded: list[Edge]) -> StateBox:
-    successors = tuple(_successor_lines(state, folded))
+    successors = _successor_lines(state, folded)
     if state and machine.access_transition(state) is None:
         hover = f"state {state}: not reachable"
         return StateBox(state, ("not reachable",), hover, leads_out, successors)
@@ -117,17 +112,16 @@ def _box(machine: Machine, state: int, leads_out: bool, folded: list[Edge]) -> S
     return StateBox(state, _state_name(history), hover, leads_out, successors)
 
 
-def _successor_lines(state: int, folded: list[Edge]) -> list[str]:
+def _successor_lines(state: int, folded: list[Edge]) -> tuple[str, ...]:
     """Write the targets of labels without an arrow in short lines, loops first."""
-    ordered = sorted(folded, key=lambda edge: (edge.target != state, edge.target))
     lines = [
         successor_line("stays" if edge.target == state else f"→ {edge.target}", edge.labels)
-        for edge in ordered
+        for edge in sorted(folded, key=lambda edge: (edge.target != state, edge.target))
     ]
     if len(lines) > _MOST_SUCCESSORS:
         left_out = len(lines) - _MOST_SUCCESSORS + 1
-        lines = [*lines[: _MOST_SUCCESSORS - 1], f"{_ELLIPSIS} and {left_out} other states"]
-    return lines
+        lines[_MOST_SUCCESSORS - 1 :] = [f"{_ELLIPSIS} and {left_out} other states"]
+    return tuple(lines)
 
 
 def successor_line(target: str, labels: Sequence[str]) -> str:
@@ -158,9 +152,9 @@ def _varying(machine: Machine, state: int) -> list[str]:
     ordered = rows[np.argsort(counts.most[rows] - counts.totals[rows], kind="stable")]
     lines = []
     for row in ordered[:_MOST_VARYING]:
-        observation, action = machine.query(int(counts.query[counts.starts[row]]))
-        shares = machine.distribution(state, observation, action)
-        lines.append(f"{_symbol_text(observation)}, {_symbol_text(action)}:")
+        query = machine.query(int(counts.query[counts.starts[row]]))
+        shares = machine.distribution(state, *query)
+        lines.append(f"{', '.join(map(_symbol_text, query))}:")
         for output, share in [*shares.items()][:_MOST_OUTPUTS]:
             bar = "█" * round(10 * share) or "▏"
             lines.append(f"{bar} {percent(share)} {_symbol_text(output)}")
@@ -197,21 +191,15 @@ def _arrow(edge: Edge) -> Arrow:
         hover += "; it may lead elsewhere" if edge.is_uncertain else ""
     elif edge.is_rare:
         hover += "\ntaken once or twice"
-    lines = tuple(_label_lines(edge.labels))
-    is_dashed = edge.is_uncertain or edge.is_rare
-    return Arrow(edge.source, edge.target, lines, hover, edge.width, is_dashed)
-
-
-def _label_lines(labels: Sequence[str]) -> list[str]:
-    """Set the labels that fit in at most three lines, and the number of the others."""
-    count = min(len(labels), _MOST_LABELS)
-    texts = [shortened(label, LABEL_SIZE, _LABEL_WIDTH) for label in labels[:count]]
-    texts += labels[count:]  # only counted
-    while True:
+    most = min(len(edge.labels), _MOST_LABELS)
+    texts = [shortened(label, LABEL_SIZE, _LABEL_WIDTH) for label in edge.labels[:most]]
+    texts += edge.labels[most:]  # only counted
+    for count in range(most, 0, -1):
         lines = set_in_lines(_first(texts, count), LABEL_SIZE, _LABEL_WIDTH)
-        if len(lines) <= _MOST_LINES or count <= 1:
-            return lines
-        count -= 1
+        if len(lines) <= _MOST_LINES:
+            break
+    is_dashed = edge.is_uncertain or edge.is_rare
+    return Arrow(edge.source, edge.target, tuple(lines), hover, edge.width, is_dashed)
 
 
 def _notes(machine: Machine, all_edges: list[Edge], drawn: int, is_folded: bool) -> Iterator[str]:
@@ -233,8 +221,7 @@ def _notes(machine: Machine, all_edges: list[Edge], drawn: int, is_folded: bool)
         listing = ", ".join(_first(names, _MOST_TRIVIAL))
         yield f"Labels that change nothing are not drawn: {listing}."
     if machine.is_noisy:
-        noise = percent(machine.noise)
-        yield f"Noise: {noise} of all outputs differ from the most frequent one."
+        yield f"Noise: {percent(machine.noise)} of all outputs differ from the most frequent one."
     if any(edge.width is not None for edge in all_edges):
         yield "The more often a transition was taken, the thicker is its arrow."
         if any(edge.is_uncertain for edge in all_edges):
@@ -246,11 +233,7 @@ def _notes(machine: Machine, all_edges: list[Edge], drawn: int, is_folded: bool)
         yield f"A label {missing} was never seen in that state."
 
 
-# In shares of the font size; on the wide side of the usual sans-serif fonts, so that a
-# box made for a text holds it whichever font the reader has.
-_NARROW = frozenset("iljftIr.,:;'|!()[] ")
-_WIDE = frozenset("mwMW@%—…")
-_NARROW_EM, _USUAL_EM, _CAPITAL_EM, _WIDE_EM, _FULL_EM = 0.40, 0.62, 0.72, 0.98, 1.05
+_NARROW_EM = 0.40  # width of a narrow character, as a share of the font size
 
 
 def width(text: str, size: float) -> float:
@@ -264,15 +247,17 @@ def width(text: str, size: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _width_in_em(character: str) -> float:
+    # On the wide side of the usual sans-serif fonts, so that a box made for a text holds it
+    # whichever font the reader has.
     if unicodedata.combining(character):
         return 0.0
     if unicodedata.east_asian_width(character) in "WF":
-        return _FULL_EM
-    if character in _NARROW:
+        return 1.05
+    if character in "iljftIr.,:;'|!()[] ":
         return _NARROW_EM
-    if character in _WIDE or ord(character) > 0x24F:
-        return _WIDE_EM
-    return _CAPITAL_EM if character.isupper() else _USUAL_EM
+    if character in "mwMW@%—…" or ord(character) > 0x24F:
+        return 0.98
+    return 0.72 if character.isupper() else 0.62
 
 
 def shortened(text: str, size: float, most: float) -> str:
@@ -282,14 +267,12 @@ def shortened(text: str, size: float, most: float) -> str:
     ('key', 'corrido…17')
     """
     # More letters do not fit, however narrow: a long text is not measured in full.
-    length = min(len(text) - 1, int(most / (size * _NARROW_EM)) + 1)
-    if width(text[: length + 1], size) <= most and width(text, size) <= most:
+    longest = min(len(text) - 1, int(most / (size * _NARROW_EM)) + 1)
+    if width(text[: longest + 1], size) <= most and width(text, size) <= most:
         return text
-    while length > 1:
-        cut = _cut(text, length)
-        if width(cut, size) <= most:
+    for length in range(longest, 1, -1):
+        if width(cut := _cut(text, length), size) <= most:
             return cut
-        length -= 1
     return text[:1] + _ELLIPSIS
 
 
@@ -312,8 +295,9 @@ def listed(texts: Sequence[str], most: int = MOST_LISTED) -> str:
         if parts and length > most:
             break
         parts.append(text if len(text) <= most else _cut(text, most))
-    left_out = len(texts) - len(parts)
-    return ", ".join([*parts, *([f"{_ELLIPSIS} and {left_out:,} more"] if left_out else [])])
+    if len(parts) < len(texts):
+        parts.append(f"{_ELLIPSIS} and {len(texts) - len(parts):,} more")
+    return ", ".join(parts)
 
 
 def set_in_lines(parts: Sequence[str], size: float, most: float) -> list[str]:

@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib.util import find_spec
-from math import sqrt
+from math import dist
 from pathlib import Path
 
 from resolvent._util.html import panel
@@ -109,13 +109,10 @@ def svg_or_nothing(machine: Machine) -> str | None:
 
 def html_of_machines(machines: Iterable[Machine]) -> str | None:
     """Draw machines one below the other, each under its name; None without Graphviz."""
-    parts = []
-    for machine in machines:
-        picture = svg_or_nothing(machine)
-        if picture is None:
-            return None
-        parts.append(panel(machine.title, picture))
-    return "\n".join(parts)
+    try:
+        return "\n".join(panel(machine.title, to_svg(machine)) for machine in machines)
+    except ResolventError:
+        return None
 
 
 def to_png(machine: Machine, *, most_states: int = MOST_STATES, scale: float = 2.0) -> bytes:
@@ -172,7 +169,6 @@ def draw(machine: Machine, most_states: int, style: str) -> str:
             f'role="img" aria-label="{escape(picture.title)}">',
             f"<style>{style}</style>",
             f'<g transform="translate({_MARGIN:.0f} {_MARGIN:.0f})">',
-            *_start(layout),
             *_arrows(picture, layout),
             *_boxes(picture, layout, sizes),
             *_notes(notes, layout.size.height + _NOTE_GAP),
@@ -182,15 +178,12 @@ def draw(machine: Machine, most_states: int, style: str) -> str:
     )
 
 
-def _start(layout: Layout) -> Iterator[str]:
+def _arrows(picture: Picture, layout: Layout) -> Iterator[str]:
     x, y = layout.start
     yield '<g class="rs-start"><title>start</title>'
     yield f'<circle class="rs-dot" cx="{_n(x)}" cy="{_n(y)}" r="{_n(START_DOT / 2)}"/>'
     yield from _curve(layout.start_curve)
     yield "</g>"
-
-
-def _arrows(picture: Picture, layout: Layout) -> Iterator[str]:
     for arrow, curve in zip(picture.arrows, layout.curves, strict=True):
         yield _open_arrow("rs-arrow", arrow)
         yield from _curve(curve, arrow.width or _LINE_WIDTH, arrow.is_dashed)
@@ -218,13 +211,9 @@ def _boxes(picture: Picture, layout: Layout, sizes: Sequence[Size]) -> Iterator[
             f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(size.width)}" '
             f'height="{_n(size.height)}" rx="{_CORNER:.0f}"/>'
         )
-        parts = [
-            ([str(box.state)], NUMBER_SIZE, "rs-number"),
-            (box.name, NAME_SIZE, "rs-name"),
-            (box.successors, SUCCESSOR_SIZE, "rs-move"),
-        ]
-        top = center.y - sum(_height(lines, font) for lines, font, _ in parts) / 2
-        for lines, font, kind in parts:
+        texts = _texts(box)
+        top = center.y - sum(_height(lines, font) for lines, font, _ in texts) / 2
+        for lines, font, kind in texts:
             down = _height(lines, font)
             yield from _lines(lines, Point(center.x, top + down / 2), font, kind)
             top += down
@@ -248,12 +237,20 @@ def _wrapped(note: str, most: float) -> Iterator[str]:
     yield line
 
 
+def _texts(box: StateBox) -> list[tuple[Sequence[str], float, str]]:
+    """Return the texts in a box from top to bottom: lines, font size and class."""
+    return [
+        ([str(box.state)], NUMBER_SIZE, "rs-number"),
+        (box.name, NAME_SIZE, "rs-name"),
+        (box.successors, SUCCESSOR_SIZE, "rs-move"),
+    ]
+
+
 def _box_size(box: StateBox) -> Size:
-    texts = [width(str(box.state), NUMBER_SIZE), *(width(line, NAME_SIZE) for line in box.name)]
-    texts += [width(line, SUCCESSOR_SIZE) for line in box.successors]
-    height = _height([""], NUMBER_SIZE) + _height(box.name, NAME_SIZE)
-    height += _height(box.successors, SUCCESSOR_SIZE)
-    return Size(max(_LEAST_BOX, max(texts) + 2 * _PADDING), height + _PADDING)
+    texts = _texts(box)
+    widest = max(width(line, font) for lines, font, _ in texts for line in lines)
+    height = sum(_height(lines, font) for lines, font, _ in texts)
+    return Size(max(_LEAST_BOX, widest + 2 * _PADDING), height + _PADDING)
 
 
 def _text_size(arrow: Arrow) -> Size:
@@ -274,7 +271,7 @@ def _curve(curve: Curve, line_width: float = _LINE_WIDTH, is_dashed: bool = Fals
         f'<path class="rs-line" stroke-width="{line_width:.1f}"{dashes} '
         f'd="M{_n(first.x)} {_n(first.y)}C{path}"/>'
     )
-    length = sqrt((tip.x - base.x) ** 2 + (tip.y - base.y) ** 2) or 1.0
+    length = dist(tip, base) or 1.0
     aside_x = (tip.y - base.y) / length * _HEAD_HALF_WIDTH
     aside_y = (base.x - tip.x) / length * _HEAD_HALF_WIDTH
     yield (

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from resolvent._util.text import visible
@@ -43,18 +42,12 @@ class ProgressBar:
         self._first = self._next = time.monotonic() + _SECONDS_BEFORE_FIRST
         self._is_wanted = sys.stderr.isatty()
         self._bar: Progress | None = None
-        self._has_fraction = True
         self._begin("")
 
     def __enter__(self) -> "ProgressBar":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.clear()
 
     def clear(self) -> None:
@@ -108,11 +101,11 @@ class ProgressBar:
 
     def _update(self, text: str, fraction: float | None, pace: str) -> None:
         self._next = time.monotonic() + _SECONDS_BETWEEN_REFRESHES
-        if self._bar is not None and self._has_fraction is (fraction is None):
+        has_fraction = fraction is not None
+        if self._bar is not None and (len(self._bar.columns) > 2) != has_fraction:
             self.clear()
         if self._bar is None:
-            self._has_fraction = fraction is not None
-            self._bar = _new_bar(self._has_fraction)
+            self._bar = _new_bar(has_fraction)
         self._bar.update(
             self._bar.task_ids[0], description=visible(text), completed=fraction or 0.0, pace=pace
         )
@@ -208,10 +201,11 @@ def table(
     from rich.table import Table
     from rich.text import Text
 
-    flush_right = frozenset(right)
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-    for number, name in enumerate(header):
-        grid.add_column(Text(name), justify="right" if number in flush_right else "left")
+    for name in header:
+        grid.add_column(Text(name))
+    for number in right:
+        grid.columns[number].justify = "right"
     for row in rows:
         grid.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return grid

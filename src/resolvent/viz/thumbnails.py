@@ -21,19 +21,14 @@ from resolvent.machines import UNSEEN, Machine
 from resolvent.traces import Label, Symbol, label_text, symbol_text
 from resolvent.traces.symbols import as_array
 
-SIDE = 48
-"""Maximum width and height of a thumbnail in pixels."""
-
-MOST_PARTS = 3
-"""Maximum number of pictures shown of one observation."""
-
+SIDE = 48  # maximum width and height of a thumbnail in pixels
+MOST_PARTS = 3  # maximum number of pictures shown of one observation
 _LEAST_SIDE = 3
+_CHANNELS = (), (1,), (3,)
 _CODES = 31
 """Maximum of whole numbers that count as codes, which are scaled, not as shades of 0…255."""
 
-_HUGE = 1e100
-"""Least absolute value that is no shade: differences of such numbers may overflow."""
-
+_HUGE = 1e100  # least absolute value that is no shade: differences of such numbers may overflow
 _ADDRESS = "data:image/png;base64,"
 
 Pixels: TypeAlias = NDArray[np.uint8]
@@ -120,13 +115,10 @@ def png(pixels: Pixels) -> bytes:
     rows = np.zeros((height, 1 + 3 * width), np.uint8)
     rows[:, 1:] = pixels.reshape(height, -1)
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits, red-green-blue
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    check = zlib.crc32(kind + content)
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", check)
+    file = b"\x89PNG\r\n\x1a\n"
+    for chunk in (b"IHDR" + header, b"IDAT" + zlib.compress(rows.tobytes(), 9), b"IEND"):
+        file += struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return file
 
 
 def _pictures(symbol: Any) -> Iterator[NDArray[Any]]:
@@ -145,15 +137,13 @@ def is_picture(shape: tuple[int, ...]) -> bool:
     >>> is_picture((7, 7, 3)), is_picture((84, 84)), is_picture((3, 84, 84)), is_picture((2, 9))
     (True, True, False, False)
     """
-    channels = shape[2:] in ((), (1,), (3,))
-    return channels and len(shape) >= 2 and min(shape[:2]) >= _LEAST_SIDE
+    return len(shape) >= 2 and shape[2:] in _CHANNELS and min(shape[:2]) >= _LEAST_SIDE
 
 
 def _scale(arrays: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return for each channel the numbers that become black and full brightness."""
-    lows = np.array([_channels(array).min(axis=(0, 1)) for array in arrays], float).min(axis=0)
-    highs = np.array([_channels(array).max(axis=(0, 1)) for array in arrays], float).max(axis=0)
-    low, high = np.minimum(lows, 0), highs
+    numbers = np.stack([_channels(array) for array in arrays])  # all of one shape
+    low, high = np.minimum(numbers.min(axis=(0, 1, 2)), 0), numbers.max(axis=(0, 1, 2))
     are_integers = all(array.dtype.kind in "bi" for array in arrays)
     if are_integers and low.min() == 0 and _CODES < high.max() <= 255:
         high = np.full_like(high, 255)
@@ -173,12 +163,8 @@ def _channels(array: NDArray[Any]) -> NDArray[Any]:
 
 # --- Gallery --------------------------------------------------------------------------------------
 
-MOST_PICTURES = 400
-"""Maximum number of pictures in a page."""
-
-MOST_BYTES = 500_000
-"""Maximum size of all pictures of a page."""
-
+MOST_PICTURES = 400  # maximum number of pictures in a page
+MOST_BYTES = 500_000  # maximum size of all pictures of a page
 DrawOf: TypeAlias = Callable[[Any], Any]
 """Draws an observation: an array of H×W×3 numbers from 0 to 255, or None for no picture."""
 
@@ -226,11 +212,11 @@ class Gallery:
 
     def caption(self, symbol: Any, text: str = "") -> Caption:
         """Return the caption of an observation, its text by default the symbol's."""
-        cached = self._cache.get(id(symbol))
-        if cached is None:
-            pictures = [] if symbol is UNSEEN else self._pictures(symbol)
-            cached = self._cache[id(symbol)] = symbol, value_text(symbol), pictures
-        _, name, pictures = cached
+        if id(symbol) not in self._cache:
+            arrays = [] if symbol is UNSEEN else self._arrays_of(symbol)
+            pictures = [number for array in arrays if (number := self._number(array)) is not None]
+            self._cache[id(symbol)] = symbol, value_text(symbol), pictures
+        _, name, pictures = self._cache[id(symbol)]
         text = text or name
         return {"text": text, "pictures": pictures} if pictures else text
 
@@ -253,17 +239,9 @@ class Gallery:
     def missing(self, pictures: list[Thumbnail | None]) -> list[str]:
         """Return a sentence on the number of pictures left out, if any."""
         left_out = len(self._left_out) + pictures.count(None)
-        if not left_out:
-            return []
         number = amount(len(pictures) - pictures.count(None), "picture")
-        return [
-            f"The page holds {number} of observations, and leaves out {left_out:,} others to stay "
-            "small."
-        ]
-
-    def _pictures(self, symbol: Symbol) -> list[int]:
-        arrays = pictures_in(symbol) if self._draw_of is None else self._drawn(symbol)
-        return [number for array in arrays if (number := self._number(array)) is not None]
+        text = f"The page holds {number} of observations, and leaves out {left_out:,} others"
+        return [f"{text} to stay small."] if left_out else []
 
     def _number(self, array: NDArray[Any]) -> int | None:
         form = f"{array.shape} {array.dtype.str}".encode()
@@ -276,10 +254,12 @@ class Gallery:
             self._arrays.append(array)
         return self._numbers[key]
 
-    def _drawn(self, symbol: Symbol) -> list[Pixels]:
+    def _arrays_of(self, symbol: Symbol) -> list[NDArray[Any]]:
+        if self._draw_of is None:
+            return pictures_in(symbol)
         call = f"draw_of({short(symbol_text(symbol), 60)})"
         try:
-            picture = self._draw_of(symbol)  # type: ignore[misc]
+            picture = self._draw_of(symbol)
             array = None if picture is None else np.asarray(picture)
         except Exception as error:
             raise OptionError(
@@ -291,7 +271,7 @@ class Gallery:
 def _pixels(array: NDArray[Any], call: str) -> Pixels:
     """Return the result of `draw_of` as pixels, or raise an error that names the right form."""
     wanted = "give an array of H×W×3 numbers from 0 to 255 (or 0.0 to 1.0), or None for no picture"
-    if array.ndim not in (2, 3) or array.shape[2:] not in ((), (1,), (3,)) or 0 in array.shape:
+    if array.ndim < 2 or array.shape[2:] not in _CHANNELS or 0 in array.shape:
         form = "×".join(map(str, array.shape)) or f"a single {type(array.item()).__name__}"
         raise OptionError(f"{call} gave {form}: {wanted}")
     if array.dtype.kind not in "biuf":
@@ -299,6 +279,5 @@ def _pixels(array: NDArray[Any], call: str) -> Pixels:
     if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 255):
         raise OptionError(f"{call} gave numbers from {array.min()} to {array.max()}: {wanted}")
     are_shares = array.dtype.kind == "b" or (array.dtype.kind == "f" and array.max() <= 1)
-    shades = array.astype(float) * (255 if are_shares else 1)
-    channels = np.rint(shades).reshape(*array.shape[:2], -1)
-    return np.broadcast_to(channels, (*array.shape[:2], 3)).astype(np.uint8)
+    shades = np.rint(_channels(array) * (255 if are_shares else 1))
+    return np.broadcast_to(shades, (*array.shape[:2], 3)).astype(np.uint8)

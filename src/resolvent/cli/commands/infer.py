@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from resolvent._util.progress import Progress
+from resolvent._util.records import builtin
 from resolvent._util.text import amount, descriptions, short
 from resolvent.cli import flags, inputs, outputs
 from resolvent.errors import OptionError
@@ -151,7 +152,7 @@ def infer(
             | figures["seconds"]
             | outputs.rounded(measured)
         )
-        weak_states = {name: weakness.as_dict(_MOST_WEAK) for name, weakness in weak.items()}
+        weak_states = {name: builtin(list(found.weak[:_MOST_WEAK])) for name, found in weak.items()}
         figures |= _holdout_figures(held_out) | {"weak": weak_states, "seconds": seconds}
         outputs.print_json({**figures, "output": output})
         return

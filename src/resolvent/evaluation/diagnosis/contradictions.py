@@ -20,8 +20,7 @@ looks like two rules. An error calls the same share rare (`RARE` of contradictio
 OFTEN: Final = 10
 """Minimum count of a query to judge by it: one of two outputs differing is 50% at once."""
 
-ENOUGH: Final = 20
-"""Minimum number of repetitions within traces to conclude that these agree."""
+ENOUGH: Final = 20  # minimum number of repetitions within traces to conclude that these agree
 
 
 def contradictions(steps: Steps) -> Iterator[Finding]:
@@ -48,13 +47,13 @@ def _random_start(steps: Steps, output: str) -> Iterator[Finding]:
     initial = LabelTiming.CURRENT_WITH_INITIAL
     with_label = steps.after(labels_read(steps.traces, initial))
     helps = not reads and not len(steps.tally(output, with_label, first).contradicted)
-    option = f"timing='{initial}' (--timing {initial})."
-    advice = f"The first labels distinguish them: {option}"
+    option = f"timing='{initial}' (--timing {initial})"
+    advice = f"The first labels distinguish them: {option}."
     if not helps:
         advice = (
             "No later label can help: fix the seed or the start, or show the difference in the "
-            "first observation"
-        ) + ("." if reads else f", or in its label with {option}")
+            f"first observation{'' if reads else f', or in its label with {option}'}."
+        )
     is_rare = int(tally.differing.sum()) <= NOISE * int(tally.total[tally.differing > 0].sum())
     noise = ", or there is noise, since other outcomes are rare" if is_rare else ""
     yield Finding(
@@ -84,7 +83,9 @@ def _contradictions(steps: Steps, output: str, tally: OutputTally) -> Finding:
     outcomes, query = steps.outcomes(output, counts), steps.query_text(worst)
     # Counting steps, a machine may distinguish what events do not.
     by_count = not len(steps.tally(output, steps.after(steps.full_sequence)).contradicted)
-    timing = _consistent_timing(steps, output)
+    # Another label timing under which the traces do not contradict each other.
+    others = (timing for timing in LabelTiming if timing is not steps.timing)
+    timing = next((other for other in others if _is_consistent(steps, output, other)), None)
     if timing is not None:
         advice = f"With timing='{timing}' (--timing {timing}) none differs."
     elif rate <= NOISE:
@@ -123,14 +124,8 @@ def _contradictions(steps: Steps, output: str, tally: OutputTally) -> Finding:
     )
 
 
-def _consistent_timing(steps: Steps, output: str) -> LabelTiming | None:
-    """Return another label timing under which the traces do not contradict each other."""
-    for timing in LabelTiming:
-        if timing is steps.timing:
-            continue
-        if not replace(steps, timing=timing, outputs=(output,)).has_contradictions(output):
-            return timing
-    return None
+def _is_consistent(steps: Steps, output: str, timing: LabelTiming) -> bool:
+    return not replace(steps, timing=timing, outputs=(output,)).has_contradictions(output)
 
 
 def _layouts(steps: Steps, output: str, queries: Int64s, tally: OutputTally) -> Iterator[Finding]:

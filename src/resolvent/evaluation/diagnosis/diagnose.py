@@ -11,22 +11,8 @@ import numpy as np
 
 from resolvent._util.text import amount
 from resolvent.errors import DamagedFile, TraceError
-from resolvent.evaluation.diagnosis.columns import (
-    hardly_varying,
-    label_findings,
-    labels_all_differ,
-    reward_findings,
-)
+from resolvent.evaluation.diagnosis import columns
 from resolvent.evaluation.diagnosis.contradictions import contradictions
-from resolvent.evaluation.diagnosis.coverage import (
-    UNSEEN_WARNING,
-    coverage,
-    hardly_repeats,
-    in_one_trace,
-    one_long_log,
-    repetition,
-    unique_observations,
-)
 from resolvent.evaluation.diagnosis.findings import Diagnosis, Finding, Severity
 from resolvent.evaluation.diagnosis.memory import memory
 from resolvent.evaluation.diagnosis.steps import Steps
@@ -45,8 +31,6 @@ from resolvent.traces.vocabulary import distinct_numbers
 
 MAX_STEPS: Final = 5_000_000
 """Maximum number of steps of a folder's files to examine: they are in memory together."""
-
-_BY_SEVERITY: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
 def diagnose(
@@ -98,12 +82,12 @@ def diagnose(
         *notes,
         *contradictions(steps),
         *memory(steps),
-        *repetition(steps),
-        *reward_findings(steps),
-        *(label_findings(steps) if labeling.is_given else ()),
-        *coverage(steps),
+        *columns.repetition(steps),
+        *columns.reward_findings(steps),
+        *(columns.label_findings(steps) if labeling.is_given else ()),
+        *columns.coverage(steps),
     ]
-    findings.sort(key=lambda finding: _BY_SEVERITY.index(finding.severity))
+    findings.sort(key=lambda finding: [*reversed(Severity)].index(finding.severity))
     return Diagnosis(len(examined), examined.steps, tuple(findings))
 
 
@@ -114,12 +98,10 @@ def _first_files(folder: TraceDataset) -> tuple[TraceSet, list[Finding]]:
         sets.append(traces)
         if sum(traces.steps for traces in sets) >= MAX_STEPS:
             break
-    notes = []
-    if len(sets) < len(folder):
-        text = f"Only the first {len(sets):,} of {len(folder):,} shards were read."
-        figures = {"files": len(folder), "examined": len(sets)}
-        notes.append(Finding("part-of-folder", Severity.NOTE, text, figures))
-    return TraceSet.concatenate(sets), notes
+    text = f"Only the first {len(sets):,} of {len(folder):,} shards were read."
+    figures = {"files": len(folder), "examined": len(sets)}
+    note = Finding("part-of-folder", Severity.NOTE, text, figures)
+    return TraceSet.concatenate(sets), [note] if len(sets) < len(folder) else []
 
 
 # --- After inference -----------------------------------------------------------------------------
@@ -128,21 +110,14 @@ SAMPLED_STEPS: Final = 1_000
 """Number of steps that are searched in the other traces: a share of 10% is then known to about
 1%, unless all are of a few traces."""
 
-RARE: Final = 2
-"""Maximum count of a rare transition, which says little about its target."""
-
+RARE: Final = 2  # maximum count of a rare transition, which says little about its target
 RARE_TRANSITIONS_WARNING: Final = 0.05
 """Share of rare transitions from which on a machine is considered larger than the environment:
 correct machines have hardly any, wrong ones had 8% to 31% in all environments and logs tried."""
 
-MIN_RARE_TRANSITIONS: Final = 5
-"""Minimum number of rare transitions to report."""
-
-DAMAGED_FILES: Final = "skipped"
-"""The kind of the finding about damaged files."""
-
-_MAX_NAMED: Final = 100
-"""Maximum number of shards named in the figures."""
+MIN_RARE_TRANSITIONS: Final = 5  # minimum number of rare transitions to report
+DAMAGED_FILES: Final = "skipped"  # the kind of the finding about damaged files
+_MAX_NAMED: Final = 100  # maximum number of shards named in the figures
 
 
 def warnings_of(replay: ReplayCounts, corpus: Corpus, *, merged: bool) -> tuple[Finding, ...]:
@@ -155,10 +130,12 @@ def warnings_of(replay: ReplayCounts, corpus: Corpus, *, merged: bool) -> tuple[
     if REWARD in replay.machines:
         values, outputs = replay.alphabets.outputs(REWARD), replay.machines[REWARD].known_outputs
         counts = np.bincount(outputs["output"], outputs["count"], minlength=len(values))
-        findings += hardly_varying(values, counts)
-    findings += labels_all_differ(len(replay.alphabets.labels), replay.steps + replay.traces)
+        findings += columns.hardly_varying(values, counts)
+    findings += columns.labels_all_differ(
+        len(replay.alphabets.labels), replay.steps + replay.traces
+    )
     if merged:
-        findings += one_long_log(replay.traces, replay.steps)
+        findings += columns.one_long_log(replay.traces, replay.steps)
         findings += rare_transitions(replay)
     return tuple(finding for finding in findings if finding.severity is not Severity.NOTE)
 
@@ -224,17 +201,18 @@ def _repetition(replay: ReplayCounts, corpus: Corpus) -> Iterator[Finding]:
         index = np.searchsorted(queries, query)
         in_sample, steps = np.bincount(index, minlength=len(queries)), len(query)
         only_in_sample = in_sample == count
-        if int(in_sample[only_in_sample].sum()) < UNSEEN_WARNING * steps:
+        if int(in_sample[only_in_sample].sum()) < columns.UNSEEN_WARNING * steps:
             return
-        is_unseen = only_in_sample & in_one_trace(index, trace, len(queries))
+        is_unseen = only_in_sample & columns.in_one_trace(index, trace, len(queries))
         unseen = int(in_sample[is_unseen].sum())
-    for finding in hardly_repeats(unseen, steps, once, len(queries)):
+    for finding in columns.hardly_repeats(unseen, steps, once, len(queries)):
         if finding.severity is Severity.NOTE:
             return
         # The observations at the end of traces have no query.
         positions = np.bincount(queries // actions, count, minlength=observations)
         values_once = int(np.count_nonzero(positions == 1))
-        yield from unique_observations(replay.alphabets.observations, values_once, replay.steps)
+        observed = replay.alphabets.observations
+        yield from columns.unique_observations(observed, values_once, replay.steps)
         yield finding
 
 

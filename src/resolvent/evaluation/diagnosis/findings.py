@@ -9,9 +9,7 @@ from resolvent._util import html as notebook
 from resolvent._util.records import to_builtins
 from resolvent._util.text import amount, short
 
-_WIDTH: Final = 80
-"""Number of characters in a line."""
-
+_WIDTH: Final = 80  # number of characters in a line
 _NO_FINDINGS: Final = "no findings"
 
 
@@ -101,9 +99,8 @@ class Diagnosis:
 
     @property
     def _paragraphs(self) -> list[str]:
-        return [*map(_filled, self.findings)] or [_NO_FINDINGS]
-
-
-def _filled(finding: Finding) -> str:
-    # Names of options have hyphens, and are copied whole.
-    return fill(str(finding), _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        return [
+            # Names of options have hyphens, and are copied whole.
+            fill(str(finding), _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+            for finding in self.findings
+        ] or [_NO_FINDINGS]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,8 @@ MAX_STATES: Final = 12
 MIN_LOG_ODDS: Final = log(1000)
 """Minimum log odds of a dependence, beyond those expected by chance from all candidates."""
 
-MIN_DEVIATING: Final = 3
-"""Minimum number of deviating outputs of a state to a query to examine it."""
-
-MIN_SHARE: Final = 0.85
-"""Share of the largest gain from which on a simpler feature is preferred."""
-
+MIN_DEVIATING: Final = 3  # minimum number of deviating outputs of a state to a query to examine it
+MIN_SHARE: Final = 0.85  # share of the largest gain from which on a simpler feature is preferred
 MIN_GAIN: Final = 1.5
 """Minimum ratio of the gain by labels to that by shuffled ones, which still show elapsed time."""
 
@@ -50,17 +46,12 @@ MAX_CODES: Final = 300
 """Maximum number of observations, actions, queries and labels, each, to make features of: those
 in most traces."""
 
-_BATCH: Final = 64
-"""Number of features that are examined at once."""
-
-_MAX_DEPENDENCES: Final = 3
-"""Maximum number of dependences that a finding reports."""
-
+_BATCH: Final = 64  # number of features that are examined at once
+_MAX_DEPENDENCES: Final = 3  # maximum number of dependences that a finding reports
 _QUARTILES: Final = (0.25, 0.5, 0.75)
 
 
-@dataclass(frozen=True)
-class Feature:
+class Feature(NamedTuple):
     """A feature of what happened before a step.
 
     `kind` stays the same from version to version, `of` names the symbol that it is about, if
@@ -72,8 +63,7 @@ class Feature:
     text: str
 
 
-@dataclass(frozen=True, eq=False)
-class Dependence:
+class Dependence(NamedTuple):
     """Outputs that depend on a feature of the past, which no state represents.
 
     `rows` are the numbers of the states and queries split by it, `query` is the one with the most
@@ -118,8 +108,7 @@ class _States:
             state = _core.walk_states(targets.ravel(), labels, samples.beta, samples.offsets)
         row = state.astype(np.int64) * width + samples.alpha
         tally = OutputTally.of(row, samples.output)
-        most_first = np.lexsort((-tally.count, tally.row))
-        usual = tally.value[most_first][tally.offset[:-1]]
+        usual = tally.value[np.lexsort((-tally.count, tally.row))][tally.offset[:-1]]
         is_deviating = usual[np.searchsorted(tally.key, row)] != samples.output
         return cls(likely, state, samples.alpha, row, is_deviating)
 
@@ -156,8 +145,8 @@ def memory(steps: Steps) -> Iterator[Finding]:
     is_missing = False
     for output, states in states_by_output.items():
         dependences, candidates = _dependences(steps, output, states, misread)
-        is_missing |= bool(dependences)
         if dependences:
+            is_missing = True
             yield _missing_label(steps, output, states, dependences)
         elif states.is_deviating.any():
             yield _noise(output, states, candidates)
@@ -182,8 +171,9 @@ def _dependences(
     steps: Steps, output: str, states: _States, misread: NDArray[np.bool_]
 ) -> tuple[list[Dependence], int]:
     """Return the dependences of an output, the strongest first, and the number of candidates."""
-    samples, width = steps.samples[output], int(states.query.max(initial=0)) + 1
-    width = -(-width // steps.queries) * steps.queries
+    # As in `_States.row`, up to a multiple of the number of queries.
+    width = (int(states.query.max(initial=0)) // steps.queries + 1) * steps.queries
+    outputs = steps.samples[output].output
     rows, index = np.unique(states.row, return_inverse=True)
     deviating = np.bincount(index, states.is_deviating & ~misread, minlength=len(rows))
     is_open = deviating >= MIN_DEVIATING
@@ -191,7 +181,7 @@ def _dependences(
         return [], 0
     examined = np.flatnonzero(is_open[index] & ~misread)
     queries, number = np.unique(states.query[examined], return_inverse=True)
-    columns = number.astype(np.int32), samples.output[examined], states.state[examined]
+    columns = number.astype(np.int32), outputs[examined], states.state[examined]
     features: list[Feature] = []
     splits: list[NDArray[np.float64]] = []
     remaining = _features(steps, output)
@@ -200,7 +190,6 @@ def _dependences(
         split = _core.split_noisy_rows(
             *columns, values=values, states=states.likely.states, least=-inf
         )
-        # As in `_States.row`, up to a multiple of the number of queries.
         row = split["state"] * np.int64(width) + queries[split["query"]]
         feature = split["feature"] + len(features)
         fields = (feature, row, split["log_odds"], split["odd"], split["odd_apart"])
@@ -269,7 +258,8 @@ def _missing_label(
         f"Outputs of the {_machine(output)} machine to {steps.query_text(first.query)} depend "
         f"on {first.feature.text}, which no state represents: this explains "
         f"{first.explained:,} of {first.deviating:,} deviating outputs to {len(first.rows):,} "
-        f"{queries} ({odds_text(-first.log_odds)} by chance).{also} {_advice(first.feature)}",
+        f"{queries} ({odds_text(-first.log_odds)} by chance).{also} "
+        f"{_ADVICE.get(first.feature.kind, _LABEL_EVENT)}",
         {
             "output": output,
             "states": states.likely.states,
@@ -278,33 +268,31 @@ def _missing_label(
             "explained": sum(dependence.explained for dependence in dependences),
             "depends_on": [
                 {
-                    "kind": dependence.feature.kind,
-                    "of": dependence.feature.of,
-                    "query": steps.query_text(dependence.query),
-                    "queries": len(dependence.rows),
-                    "log_odds": dependence.log_odds,
-                    "deviating": dependence.deviating,
-                    "explained": dependence.explained,
+                    "kind": feature.kind,
+                    "of": feature.of,
+                    "query": steps.query_text(query),
+                    "queries": len(rows),
+                    "log_odds": log_odds,
+                    "deviating": deviating,
+                    "explained": explained,
                 }
-                for dependence in dependences
+                for feature, rows, log_odds, deviating, explained, query in dependences
             ],
         },
     )
 
 
-def _advice(feature: Feature) -> str:
-    if feature.kind == "read":
-        return "This label exists, but no machine was found that uses it: collect more traces."
-    if feature.kind == "last-time":
-        return (
-            "A hidden variable is set during an episode or drawn at its start: label the step that "
-            "sets it, or show it in the first observation."
-        )
-    if feature.kind.startswith("previous-"):
-        return "The observation is incomplete: extend it, or label what it lacks."
-    if feature.kind == "time":
-        return "The environment changes during an episode: label the change."
-    return "Label that event, or discover events: labels='auto' (--labels auto)."
+_INCOMPLETE: Final = "The observation is incomplete: extend it, or label what it lacks."
+_LABEL_EVENT: Final = "Label that event, or discover events: labels='auto' (--labels auto)."
+_ADVICE: Final = {
+    "read": "This label exists, but no machine was found that uses it: collect more traces.",
+    "last-time": "A hidden variable is set during an episode or drawn at its start: label the step "
+    "that sets it, or show it in the first observation.",
+    "previous-observation": _INCOMPLETE,
+    "previous-action": _INCOMPLETE,
+    "time": "The environment changes during an episode: label the change.",
+}
+"""What to do, by the kind of the feature that outputs depend on."""
 
 
 def _noise(output: str, states: _States, candidates: int) -> Finding:
@@ -312,9 +300,8 @@ def _noise(output: str, states: _States, candidates: int) -> Finding:
     reason = "too few deviate at one query to look for a cause"
     if candidates:
         reason = f"no earlier event explains them ({amount(candidates, 'candidate')})"
-    explanation = "this looks like chance"
-    if states.likely.states == MAX_STATES:
-        explanation = "this is chance, or labels are missing"
+    is_full = states.likely.states == MAX_STATES
+    explanation = "this is chance, or labels are missing" if is_full else "this looks like chance"
     return Finding(
         "noise",
         Severity.NOTE,
@@ -339,11 +326,8 @@ def _labels_without_effect(
 ) -> Iterator[Finding]:
     """Report labels if one state is enough, or if they are as good as random."""
     labels = sum(label != NO_EVENT for label in steps.traces.labels)
-    consistent = [
-        output
-        for output in steps.outputs
-        if output not in states_by_output and _varies(steps, output)
-    ]
+    unexamined = (output for output in steps.outputs if output not in states_by_output)
+    consistent = [output for output in unexamined if _varies(steps, output)]
     one_state = not consistent and all(
         states.likely.states == 1 for states in states_by_output.values()
     )
@@ -355,10 +339,9 @@ def _labels_without_effect(
         )
     else:
         return
+    advice = "The environment needs no memory, or the events to remember have no label."
     if is_missing:
         advice = "But outputs depend on the past: label the events with later effects."
-    else:
-        advice = "The environment needs no memory, or the events to remember have no label."
     yield Finding(
         "uninformative-labels",
         Severity.WARNING if is_missing or not one_state else Severity.NOTE,
@@ -396,13 +379,11 @@ def _features(steps: Steps, output: str) -> Iterator[tuple[Feature, Codes]]:
     """
     traces = steps.traces
     yield from _occurred_features(steps)
-    is_first = steps.number == 0
     for kind, column in (
         ("previous-observation", traces.at_step(traces.observation_codes)),
         ("previous-action", traces.action_codes),
     ):
-        previous = np.roll(column, 1).astype(np.int32)
-        previous[is_first] = -1
+        previous = np.where(steps.number == 0, np.int32(-1), np.roll(column, 1))
         yield Feature(kind, None, f"the {kind.replace('-', ' ')}"), previous
     text = "the last output to the same query in the same episode"
     yield Feature("last-time", None, text), _previous_output(steps, output)
@@ -414,12 +395,11 @@ def _features(steps: Steps, output: str) -> Iterator[tuple[Feature, Codes]]:
 def _occurred_features(steps: Steps) -> Iterator[tuple[Feature, Codes]]:
     """Yield for each observation, action, query and label whether it occurred before."""
     traces, samples = steps.traces, steps.samples[OBSERVATION]
-    observations, actions = [*traces.observations], [*traces.actions]
     for code, value in _occurred(steps, traces.at_step(traces.observation_codes)):
-        name = shortened(observations[code])
+        name = shortened(traces.observations[code])
         yield Feature("seen", name, f"whether {name} was observed before"), value
     for code, value in _occurred(steps, traces.action_codes):
-        name = shortened(actions[code])
+        name = shortened(traces.actions[code])
         yield Feature("done", name, f"whether {name} was done before"), value
     for code, value in _occurred(steps, steps.query):
         name = steps.query_text(code)
@@ -444,10 +424,9 @@ def _occurred(
     code, trace = np.divmod(pairs, traces)
     number = steps.number[rows[first_row]]
     codes, starts, trace_counts = np.unique(code, return_index=True, return_counts=True)
-    never: Any = np.iinfo(np.int64).max
     for index in np.argsort(-trace_counts, kind="stable")[:MAX_CODES].tolist():
         range_ = slice(starts[index], starts[index] + trace_counts[index])
-        first = np.full(traces, never)
+        first = np.full(traces, steps.traces.steps)  # later than any step
         first[trace[range_]] = number[range_] - int(inclusive)
         yield int(codes[index]), (steps.number > first[steps.trace]).astype(np.int32)
 
@@ -456,8 +435,7 @@ def _previous_output(steps: Steps, output: str) -> Codes:
     """Return the output to the query's last occurrence in the same trace; −1 if there is none."""
     samples = steps.samples[output]
     order = np.lexsort((steps.number, samples.alpha, steps.trace))
-    is_repeated = np.zeros(len(order), bool)
-    is_repeated[1:] = (np.diff(steps.trace[order]) == 0) & (np.diff(samples.alpha[order]) == 0)
+    is_repeated = (np.diff(steps.trace[order]) == 0) & (np.diff(samples.alpha[order]) == 0)
     previous = np.full(len(order), -1, np.int32)
-    previous[order[1:]] = np.where(is_repeated[1:], samples.output[order[:-1]], -1)
+    previous[order[1:]] = np.where(is_repeated, samples.output[order[:-1]], -1)
     return previous

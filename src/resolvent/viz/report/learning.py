@@ -77,8 +77,10 @@ def policy(source: QTable | Plan | PlanFile, gallery: Gallery) -> dict[str, Any]
             f"observation {value_text(row.observation)}, reward state {row.reward_state}, "
             f"transition state {row.transition_state}"
         )
-        caption = gallery.caption(row.observation, text)
-        rows.append([caption, value_text(row.action), _value_text(row)])
+        value = bounds_text(row.pessimistic, row.optimistic)
+        if row.expected is not UNSET and row.expected is not None:
+            value += f", {row.expected:.4g} expected"
+        rows.append([gallery.caption(row.observation, text), value_text(row.action), value])
     return {"states": len(plan.policy), "named": True, "rows": rows}
 
 
@@ -86,12 +88,6 @@ def _expected(row: Row) -> float:
     """Return the expected value, or the lower bound of a value that is certain."""
     value = row.pessimistic if row.expected is UNSET else row.expected
     return -inf if value is None else value
-
-
-def _value_text(row: Row) -> str:
-    text = bounds_text(row.pessimistic, row.optimistic)
-    has_expected = row.expected is not UNSET and row.expected is not None
-    return f"{text}, {row.expected:.4g} expected" if has_expected else text
 
 
 def bounds_text(lower: float | None, upper: float | None) -> str:

@@ -6,19 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.records import to_builtins
 from resolvent._util.text import amount, odds_text, short
 from resolvent.evaluation.evidence import MachineEvidence
 from resolvent.evaluation.observed import query_of
-from resolvent.evaluation.separation import Separation
+from resolvent.evaluation.separation import Separation, pair_number
 from resolvent.machines import Machine, MachineScore, MergeDecision
 from resolvent.machines.compare import label_sequence_text
 from resolvent.viz.text import main_share, output_name, short_name
 from resolvent.viz.thumbnails import Caption, Gallery, event_text
 
 MOST_STATES = 300
-MOST_IN_MATRIX = 60
-"""Maximum number of states in the matrix of pairs."""
-
+MOST_IN_MATRIX = 60  # maximum number of states in the matrix of pairs
 MOST_COLUMNS, MOST_ROWS = 200, 400
 """Maximum number of columns of the timeline, and of rows in the table of decisions."""
 
@@ -45,13 +44,7 @@ def about_machine(
         "outcome": _OUTCOMES.get(machine.name) or short(machine.name),
         "output": short(output_name(machine)),
         "count": machine.states,
-        "score": {
-            "right": score.right,
-            "wrong": score.wrong,
-            "assumed_right": score.assumed_right,
-            "assumed_wrong": score.assumed_wrong,
-            "unseen": score.unseen,
-        },
+        "score": to_builtins(score, ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")),
         "states": state_rows(evidence, gallery),
         "proof": proof(evidence, gallery),
         "left_out": left_out(machine, gallery),
@@ -63,8 +56,7 @@ def state_rows(evidence: MachineEvidence, gallery: Gallery) -> list[dict[str, An
     """Return for each state its path, its transitions, and the outputs that distinguish it."""
     machine = evidence.machine
     observed = evidence.observed_outputs
-    steps = np.zeros(machine.states, np.int64)
-    np.add.at(steps, observed["state"], observed.count)
+    steps = np.bincount(observed["state"], observed.count, machine.states)
     distinguished = _states_distinguished(machine)
     reachable = set(machine.reachable())
     unseen: dict[int, list[str]] = {}
@@ -142,19 +134,14 @@ def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
     experiments = evidence.experiments
     n_states = 0 if separations.skipped else min(machine.states, MOST_IN_MATRIX)
     columns = separations.queries, separations.support, separations.depth
-    pairs = [
-        (first, second, separations.number(first, second))
-        for first, second in combinations(range(n_states), 2)
-    ]
     weakest = separations.weakest(_MOST_WEAK_PAIRS)
     return {
         "shown": n_states,
         "matrix": [
-            [first, second, *(int(column[pair]) for column in columns)]
-            for first, second, pair in pairs
+            [*pair, *(int(column[pair_number(machine.states, *pair)]) for column in columns)]
+            for pair in combinations(range(n_states), 2)
         ],
         "weakest": [_weak_pair(pair, machine, gallery) for pair in weakest],
-        "inseparable": int((separations.depth < 0).sum()),
         "pairs": len(separations),
         "left_out": separations.skipped,
         "completeness": [short(line, 400) for line in str(evidence.completeness).splitlines()],
@@ -170,22 +157,19 @@ def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
 
 def _weak_pair(pair: Separation, machine: Machine, gallery: Gallery) -> dict[str, Any]:
     outputs = pair.outputs or ()
+    by: Caption = "nothing"
+    if pair.query is not None:
+        after = f" after {label_sequence_text(pair.suffix)}" if pair.suffix else ""
+        odds = "" if pair.log_odds is None else f"; as one state {odds_text(-pair.log_odds)}"
+        by = gallery.caption(pair.query.observation, short(f"{pair.query}{after}{odds}"))
     return {
         "states": [pair.first, pair.second],
-        "by": _separating_query(pair, gallery),
+        "by": by,
         "queries": pair.queries,
         "support": pair.support,
         "outputs": [gallery.output_caption(machine, support.output) for support in outputs],
         "locations": [list(support.location) for support in outputs],
     }
-
-
-def _separating_query(pair: Separation, gallery: Gallery) -> Caption:
-    if pair.suffix is None or pair.query is None:
-        return "nothing"
-    after = f" after {label_sequence_text(pair.suffix)}" if pair.suffix else ""
-    odds = "" if pair.log_odds is None else f"; as one state {odds_text(-pair.log_odds)}"
-    return gallery.caption(pair.query.observation, short(f"{pair.query}{after}{odds}"))
 
 
 def left_out(machine: Machine, gallery: Gallery) -> dict[str, Any]:
@@ -241,37 +225,35 @@ def _decisions_summary(machine: Machine) -> str:
 
 
 def _column(decisions: list[NumberedDecision]) -> dict[str, Any]:
+    first, last = decisions[0][0], decisions[-1][0]
     new = [decision.target for _, decision in decisions if decision.new]
     agreeing = [decision.agreeing for _, decision in decisions if not decision.new]
+    least, most = min(agreeing, default=None), max(agreeing, default=None)
+    parts = []
+    if len(decisions) == 1:
+        _, decision = decisions[0]
+        text = f"Decision {first:,}: {_transition_text(decision)}"
+        if agreeing:
+            verb = "agrees" if decision.agreeing == 1 else "agree"
+            folded = amount(decision.folded, "tree node")
+            text += f": {amount(decision.agreeing, 'output')} {verb}, {folded} folded"
+    else:
+        if new:
+            names = [*map(str, new[:_MOST_NAMED]), *["…"] * (len(new) > _MOST_NAMED)]
+            parts.append(f"{amount(len(new), 'new state')} ({', '.join(names)})")
+        if agreeing:
+            outputs = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+            parts.append(f"{amount(len(agreeing), 'merge')} on which {outputs} outputs agree")
+        text = f"Decisions {first:,} to {last:,}: {', '.join(parts)}"
     return {
-        "first": decisions[0][0],
-        "last": decisions[-1][0],
+        "first": first,
+        "last": last,
         "new": new,
         "merges": len(agreeing),
-        "least": min(agreeing, default=None),
-        "most": max(agreeing, default=None),
-        "text": _column_text(decisions, new, agreeing),
+        "least": least,
+        "most": most,
+        "text": text,
     }
-
-
-def _column_text(decisions: list[NumberedDecision], new: list[int], agreeing: list[int]) -> str:
-    number, decision = decisions[0]
-    if len(decisions) == 1:
-        text = f"Decision {number:,}: {_transition_text(decision)}"
-        if decision.new:
-            return text
-        verb = "agrees" if decision.agreeing == 1 else "agree"
-        outputs, nodes = amount(decision.agreeing, "output"), amount(decision.folded, "tree node")
-        return f"{text}: {outputs} {verb}, {nodes} folded"
-    parts = []
-    if new:
-        names = [*map(str, new[:_MOST_NAMED]), *["…"] * (len(new) > _MOST_NAMED)]
-        parts.append(f"{amount(len(new), 'new state')} ({', '.join(names)})")
-    if agreeing:
-        least, most = min(agreeing), max(agreeing)
-        outputs = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        parts.append(f"{amount(len(agreeing), 'merge')} on which {outputs} outputs agree")
-    return f"Decisions {number:,} to {decisions[-1][0]:,}: {', '.join(parts)}"
 
 
 def _row(numbered: NumberedDecision) -> list[Any]:

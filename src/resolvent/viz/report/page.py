@@ -1,12 +1,12 @@
-"""Write the report: one HTML page, whole or not at all.
+"""Write the report: collect its data as JSON values, and put them into one HTML page.
 
-The page holds data as JSON that no browser parses as markup, and its script only sets text. A
-content policy by hashes blocks all other scripts and resources.
+No browser parses the JSON as markup, and the script of the page only sets text. A content policy by
+hashes blocks all other scripts and resources.
 """
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -15,21 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 from resolvent._util.files import atomic_write
 from resolvent._util.parallel import Workers
-from resolvent._util.text import amount
+from resolvent._util.text import amount, short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError, ResolventError
 from resolvent.evaluation.evidence import Evidence
+from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.inference.evidence import evidence as gather_evidence
 from resolvent.inference.result import InferenceResult, machines_of_result
+from resolvent.inference.strategy import STRATEGIES
 from resolvent.inference.summary import noise_lines
-from resolvent.machines import Machine, Machines
-from resolvent.replay import Corpus
+from resolvent.machines import Machine, Machines, Score
+from resolvent.preprocess.timing import LabelTiming
+from resolvent.replay import Corpus, score_of
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
-from resolvent.viz.report.contents import contents
+from resolvent.viz.report.machine import about_machine
+from resolvent.viz.report.traces import grid_map, replays
 from resolvent.viz.svg import SCREEN_STYLE, to_svg
 from resolvent.viz.text import to_text
-from resolvent.viz.thumbnails import DrawOf, Gallery
+from resolvent.viz.thumbnails import DrawOf, Gallery, event_text
 
 if TYPE_CHECKING:
     from resolvent.planning.plan import Plan
@@ -41,6 +45,16 @@ _SCRIPTS = (
     *("states", "evidence", "reductions", "timeline", "learning", "start"),
 )
 _INERT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_TIMING = {
+    LabelTiming.CURRENT: "up to this one, except the first",
+    LabelTiming.CURRENT_WITH_INITIAL: "up to this one",
+    LabelTiming.LAGGED: "before this one",
+}
+_GENERALIZED = (
+    "An output is generalized if its query had the same output in every state where it was "
+    "observed, but was never observed in this state."
+)
+_MOST_TRIVIAL = 12
 
 
 def report(
@@ -123,6 +137,149 @@ def _check_about(
         )
 
 
+# --- Data -----------------------------------------------------------------------------------------
+
+
+def contents(
+    machines: Machines, evidence: Evidence, gallery: Gallery | None = None
+) -> dict[str, Any]:
+    """Return all sections of a report, from machines and the evidence about them.
+
+    The traces are not read again: the evidence holds their counts, and some of them. The pictures
+    of observations go into the gallery, those of the player first.
+    """
+    gallery = Gallery() if gallery is None else gallery
+    score = score_of(machines, evidence.replay)
+    player = replays(machines, evidence.examples, score, gallery)
+    summary = {
+        "figures": [
+            *(
+                [short(f"{name} states", 40), f"{machine.states:,}"]
+                for name, machine in machines.items()
+            ),
+            ["traces", f"{evidence.traces:,}"],
+            ["steps", f"{evidence.steps:,}"],
+        ],
+        "verdict": _calibration_summary(machines, score) or score_summary(score),
+        "sentences": [
+            *_origin(machines, evidence),
+            "Before a step the machines have read the labels of all observations "
+            f"{_TIMING[machines.timing]}.",
+            *(sentence for machine in machines.values() for sentence in _reductions(machine)),
+            *([_GENERALIZED] if _generalized_text(score) else []),
+            f"Hold-out test: {evidence.holdout or 'no traces were held out'}.",
+        ],
+    }
+    return {
+        "summary": summary,
+        "machines": [
+            about_machine(machine_evidence, score[name], number, gallery)
+            for number, (name, machine_evidence) in enumerate(evidence.items(), 1)
+        ],
+        "player": player,
+        "map": grid_map(machines, evidence),
+        "found": log_notes(machines),
+    }
+
+
+def _calibration_summary(machines: Machines, score: Score) -> dict[str, Any] | None:
+    """Return whether noisy machines are wrong more often than noise explains."""
+    if not any(machine.is_noisy for machine in machines.values()):
+        return None
+    checks = {name: CalibrationCheck.of(machine_score) for name, machine_score in score.items()}
+    words = "; ".join(f"{short(name)} machine: {check}" for name, check in checks.items())
+    text = f"Outputs vary because of noise. {words[:1].upper()}{words[1:]}."
+    is_right = all(check.within_noise for check in checks.values())
+    return _outcome("right" if is_right else "wrong", text, score)
+
+
+def score_summary(score: Score) -> dict[str, Any]:
+    """Return whether the machines explain the traces: `kind` is right, unseen or wrong.
+
+    `location` is the trace and step of the first wrong prediction. Generalized outputs are counted
+    apart.
+
+    >>> from resolvent.machines import MachineScore
+    >>> score_summary(Score({"reward": MachineScore(right=7, assumed_right=2)}))["text"]
+    'Every step of every trace is predicted, and right. 2 outputs are generalized, none wrong.'
+    """
+    generalized = _generalized_text(score)
+    if score.first_mismatch is not None:
+        wrong = amount(sum(counts.all_wrong for counts in score.values()), "wrong prediction")
+        return _outcome("wrong", f"{wrong}.{generalized} First: {score.first_mismatch}", score)
+    unseen = max(counts.unseen for counts in score.values())
+    if unseen:
+        text = f"No prediction is wrong; for {amount(unseen, 'step')} there is none."
+        return _outcome("unseen", f"{text}{generalized}", score)
+    text = "Every step of every trace is predicted, and right."
+    return _outcome("right", f"{text}{generalized}", score)
+
+
+def _outcome(kind: str, text: str, score: Score) -> dict[str, Any]:
+    first = score.first_mismatch
+    location = {} if first is None else {"location": [first.trace, first.step]}
+    return {"kind": kind, "text": short(text, 600), **location}
+
+
+def _generalized_text(score: Score) -> str:
+    """Return the number of generalized outputs, if any."""
+    wrong = sum(counts.assumed_wrong for counts in score.values())
+    generalized = sum(counts.assumed_right for counts in score.values()) + wrong
+    if not generalized:
+        return ""
+    verb = "is" if generalized == 1 else "are"
+    how_many = f"{wrong:,}" if wrong else "none"
+    return f" {amount(generalized, 'output')} {verb} generalized, {how_many} wrong."
+
+
+def _origin(machines: Machines, evidence: Evidence) -> Iterator[str]:
+    if (provenance := machines.provenance) is not None:
+        others = amount(provenance.traces, "other trace")
+        source = "these traces" if evidence.is_training_set else others
+        version = short(provenance.version)
+        strategy = short(str(provenance.options.get("strategy", "unknown")))
+        yield f"Inferred by Resolvent {version} from {source}, strategy {strategy}."
+
+
+def _reductions(machine: Machine) -> Iterator[str]:
+    """Describe the labels and outputs excluded from the search for a machine."""
+    name = short(machine.title)
+    if machine.trivial:
+        names = ", ".join(map(event_text, machine.trivial_labels[:_MOST_TRIVIAL]))
+        left_out = len(machine.trivial) - _MOST_TRIVIAL
+        more = f" and {left_out} more" if left_out > 0 else ""
+        yield f"Labels that change nothing in the {name}: {names}{more}."
+    constants, by_state = len(machine.constant_value), len(machine.output_value)
+    yield (
+        f"Of the {name}'s {amount(constants + by_state, 'output')}, {constants:,} need no memory "
+        f"and {by_state:,} depend on its state."
+    )
+    if machine.supplemented:
+        yield f"The {name} reads the Transition Machine's state with each observation."
+
+
+def log_notes(machines: Machines) -> list[str]:
+    """Name the machines without a log of merges, and explain the log of the others."""
+    unlogged = [
+        f"the {short(machine.title)}" for machine in machines.values() if machine.decisions is None
+    ]
+    notes = []
+    if unlogged:
+        names = " and ".join(filter(None, (", ".join(unlogged[:-1]), unlogged[-1])))
+        notes.append(f"No merges are recorded for {names}: infer again to see them.")
+    name = machines.provenance.options.get("strategy") if machines.provenance else None
+    strategy = STRATEGIES.get(name) if isinstance(name, str) else None  # None if user-defined
+    if len(unlogged) < len(machines) and strategy is not None and not strategy.merges:
+        notes.append(
+            f"Strategy {strategy.name} does not merge states: these are the merges that would give "
+            f"the machines it found."
+        )
+    return notes
+
+
+# --- Page -----------------------------------------------------------------------------------------
+
+
 def page(title: str, data: Mapping[str, Any], machines: Iterable[Machine]) -> str:
     """Return the page of a report, with a drawing of each machine."""
     style = _part("page.css")
@@ -130,23 +287,27 @@ def page(title: str, data: Mapping[str, Any], machines: Iterable[Machine]) -> st
     drawings = (
         _filled(
             "figure.html",
-            {
-                "element": about["element"],
-                "name": escape(about["name"]),
-                "drawing": drawing(machine),
-            },
+            element=about["element"],
+            name=escape(about["name"]),
+            drawing=drawing(machine),
         )
         for about, machine in zip(data["machines"], machines, strict=True)
     )
-    parts = {
-        "policy": _content_policy(script, (style, SCREEN_STYLE), bool(data.get("pictures"))),
-        "title": escape(title),
-        "style": style,
-        "script": script,
-        "data": inert_json(data),
-        "drawings": "".join(drawings),
-    }
-    return _filled("page.html", parts)
+    # Only this script, these style sheets, and pictures that the page holds.
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; "
+        f"style-src {_hash(style)} {_hash(SCREEN_STYLE)}; "
+        f"{'img-src data:; ' * bool(data.get('pictures'))}base-uri 'none'; form-action 'none'"
+    )
+    return _filled(
+        "page.html",
+        policy=policy,
+        title=escape(title),
+        style=style,
+        script=script,
+        data=inert_json(data),
+        drawings="".join(drawings),
+    )
 
 
 def drawing(machine: Machine) -> str:
@@ -167,20 +328,11 @@ def inert_json(value: Any) -> str:
     return text.translate(_INERT)
 
 
-def _content_policy(script: str, styles: tuple[str, ...], has_pictures: bool) -> str:
-    """Allow only this script, these style sheets, and pictures that the page holds."""
-    allowed = " ".join(map(_hash, styles))
-    return (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {allowed}; "
-        f"{'img-src data:; ' * has_pictures}base-uri 'none'; form-action 'none'"
-    )
-
-
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _filled(template: str, parts: Mapping[str, str]) -> str:
+def _filled(template: str, **parts: str) -> str:
     first, *rest = _part(template).split("{{")
     # Each part is put in once, so that no text in a part is taken for the name of another.
     pieces = (piece.split("}}", 1) for piece in rest)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from resolvent.evaluation.collection import NotableExamples
-from resolvent.evaluation.evidence import Evidence
+from resolvent.evaluation.evidence import Evidence, NotableExamples
 from resolvent.machines import UNSEEN, Machine, Machines, Score
 from resolvent.machines.tables import GENERALIZED_CODE
 from resolvent.preprocess.timing import labels_read
@@ -16,22 +15,14 @@ from resolvent.traces import Codes, Symbol, TraceSet
 from resolvent.traces.vocabulary import distinct_pairs
 from resolvent.viz.thumbnails import Caption, Gallery, event_text, value_text
 
-MOST_STEPS = 2000
-"""Maximum number of steps shown of a trace."""
-
+MOST_STEPS = 2000  # maximum number of steps shown of a trace
 _LEAST_CELLS, _MOST_CELLS, _MOST_LABELS = 4, 2500, 3
-_LEAST_SHORT_MOVES = 0.9
-"""Least share of transitions to the same or a neighboring cell."""
-
+_LEAST_SHORT_MOVES = 0.9  # least share of transitions to the same or a neighboring cell
 Cell = tuple[int, int]
 
 
-class _Captions:
-    """Distinct captions, numbered in order of their first use."""
-
-    def __init__(self) -> None:
-        self.all: list[Caption] = []
-        self._numbers: dict[str, int] = {}
+class _Captions(dict[str, tuple[int, Caption]]):
+    """Distinct captions by their text, since those with pictures have no hash, each numbered."""
 
     def numbers(
         self,
@@ -41,18 +32,11 @@ class _Captions:
         unknown: str = "",
     ) -> list[int]:
         """Return the number of the caption of each value; a code below 0 is unknown."""
-        number_of = {
-            code: self._number(caption_of(values[code]) if code >= 0 else unknown)
-            for code in dict.fromkeys(codes.tolist())
-        }
+        number_of = {}
+        for code in dict.fromkeys(codes.tolist()):
+            caption = caption_of(values[code]) if code >= 0 else unknown
+            number_of[code], _ = self.setdefault(repr(caption), (len(self), caption))
         return [number_of[code] for code in codes.tolist()]
-
-    def _number(self, caption: Caption) -> int:
-        key = repr(caption)  # captions with pictures cannot be hashed
-        if key not in self._numbers:
-            self._numbers[key] = len(self.all)
-            self.all.append(caption)
-        return self._numbers[key]
 
 
 def replays(
@@ -65,12 +49,12 @@ def replays(
     state (−1 if unknown), whether the prediction is right (1, 0, or −1 without prediction), and
     whether it is generalized.
     """
-    captions = _Captions()
-    first = score.first_mismatch
+    captions, first = _Captions(), score.first_mismatch
     traces = []
     for number, why in examples.why.items():
-        is_late = first is not None and first.trace == number and first.step >= MOST_STEPS
-        start = first.step - MOST_STEPS // 2 if first is not None and is_late else 0
+        start = 0
+        if first is not None and first.trace == number and first.step >= MOST_STEPS:
+            start = first.step - MOST_STEPS // 2
         trace = examples.trace(number)
         traces.append(
             {
@@ -82,7 +66,7 @@ def replays(
                 "steps": _steps(machines, trace, start, captions, gallery),
             }
         )
-    return {"texts": captions.all, "traces": traces}
+    return {"texts": [caption for _, caption in captions.values()], "traces": traces}
 
 
 def _steps(
@@ -172,16 +156,17 @@ def cells_of(observations: list[Symbol]) -> dict[Symbol, Cell] | None:
     """
     if len(observations) < _LEAST_CELLS:
         return None
-    cells: dict[Symbol, Cell] = {}
     numbers = [value for value in observations if type(value) is int and value >= 0]
+    cells: dict[Symbol, Cell] = {
+        pair: pair
+        for pair in observations
+        if isinstance(pair, tuple) and [*map(type, pair)] == [int, int]
+    }
     if len(numbers) == len(observations):
         side = isqrt(max(numbers)) + 1
         cells = {number: divmod(number, side) for number in numbers}
-    else:
-        for pair in observations:
-            if not isinstance(pair, tuple) or [type(part) for part in pair] != [int, int]:
-                return None
-            cells[pair] = pair
+    elif len(cells) < len(observations):
+        return None
     across, up = zip(*cells.values(), strict=True)
     size = (max(across) - min(across) + 1) * (max(up) - min(up) + 1)
     return cells if size <= min(_MOST_CELLS, 4 * len(observations)) else None
