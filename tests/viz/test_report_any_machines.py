@@ -132,7 +132,7 @@ def replayed(monkeypatch):
 
 def played(evidence):
     """The numbers of steps of the traces that a report shows one by one."""
-    return [evidence.examples.trace(number).steps for number in evidence.examples.why]
+    return [example.trace.steps for example in evidence.examples]
 
 
 def test_a_report_replays_the_traces_once(house, replayed, tmp_path):

@@ -6,7 +6,7 @@ Paper: "Formal Definition of Structure Completeness".
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from resolvent.traces import Label, label_text
 
 Unseen = tuple[tuple[int, Label], ...]
 """States, each with a label that no trace reads there."""
+
+_UNSEEN_SHOWN: Final = 3
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,11 @@ class Completeness:
 
     def __str__(self) -> str:
         states = ", ".join(map(str, self.unvisited))
+        first = self.unseen_transitions[:_UNSEEN_SHOWN]
+        unseen = [f"{label_text(label)} in state {state}" for state, label in first]
+        if len(self.unseen_transitions) > _UNSEEN_SHOWN:
+            unseen.append(f"and {len(self.unseen_transitions) - _UNSEEN_SHOWN:,} more")
+        reading = f"never read: {', '.join(unseen)}" if unseen else "yes"
         if self.weighed is not None:
             text = f"transitions certain at odds of 100 to 1: {self.convergence}"
             open_case: object = self.uncertain[0] if self.uncertain else None
@@ -170,7 +177,7 @@ class Completeness:
         part = "" if self.part is None else f"; {self.part}"
         return (
             f"state coverage: {f'no trace visits {states}' if states else 'yes'}\n"
-            f"transition coverage: {_unseen_text(self.unseen_transitions)}\n"
+            f"transition coverage: {reading}\n"
             f"{text}{open_text}{part}"
         )
 
@@ -180,14 +187,6 @@ class Completeness:
         if self.weighed is not None:
             return f"{self.weighed - len(self.uncertain):,} of {self.weighed:,}"
         return f"{self.converging:,} of {self.sequences:,}"
-
-
-def _unseen_text(unseen: Unseen, most: int = 3) -> str:
-    if not unseen:
-        return "yes"
-    listed = ", ".join(f"{label_text(label)} in state {state}" for state, label in unseen[:most])
-    more = f", and {len(unseen) - most:,} more" if len(unseen) > most else ""
-    return f"never read: {listed}{more}"
 
 
 def check_completeness(

@@ -7,7 +7,7 @@ counts all that evidence and reports need, shard by shard.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -160,29 +160,29 @@ def _counts_alone(machines: Machines, tables: MachineTables, shard: CodedShard) 
     return replace(counts, replay=replace(counts.replay, alphabets=WITHOUT_ALPHABETS))
 
 
-@dataclass(frozen=True, eq=False)
-class NotableExamples:
-    """Notable traces: `why` gives the reason for each by its number."""
+class Example(NamedTuple):
+    """A trace worth looking at, as a set of one, and the reason."""
 
-    why: dict[int, str]
-    traces: TraceSet
+    number: int
+    why: str
+    trace: TraceSet
 
-    @classmethod
-    def of(cls, machines: Machines, counts: EvidenceCounts, corpus: Corpus) -> "NotableExamples":
-        """Read the notable traces, among them the one with the first mismatch."""
-        reasons: dict[int, list[str]] = {}
-        mismatch = score_of(machines, counts.replay).first_mismatch
-        if mismatch is not None:
-            reasons[mismatch.trace] = ["has the first mismatch"]
-        notable = counts.notable if corpus.traces > 1 else {"the only one": (0,)}
-        for why, (*_, number) in notable.items():
-            reasons.setdefault(number, []).append(why)
-        traces = corpus.fetch(np.array(sorted(reasons)))
-        return cls({number: ", ".join(why) for number, why in reasons.items()}, traces)
 
-    def trace(self, number: int) -> TraceSet:
-        """Return the trace with this number, as a set of one."""
-        return self.traces.take([sorted(self.why).index(number)])
+def _examples(machines: Machines, counts: EvidenceCounts, corpus: Corpus) -> tuple[Example, ...]:
+    """Read the notable traces, first the one with the first mismatch."""
+    reasons: dict[int, list[str]] = {}
+    mismatch = score_of(machines, counts.replay).first_mismatch
+    if mismatch is not None:
+        reasons[mismatch.trace] = ["has the first mismatch"]
+    notable = counts.notable if corpus.traces > 1 else {"the only one": (0,)}
+    for why, (*_, number) in notable.items():
+        reasons.setdefault(number, []).append(why)
+    traces = corpus.fetch(np.array(sorted(reasons)))
+    rank = {number: at for at, number in enumerate(sorted(reasons))}
+    return tuple(
+        Example(number, ", ".join(why), traces.take([rank[number]]))
+        for number, why in reasons.items()
+    )
 
 
 # --- Records --------------------------------------------------------------------------------------
@@ -265,13 +265,14 @@ class MachineEvidence:
         return {name: builtin(figure) for name, figure in figures.items()}
 
     def __str__(self) -> str:
-        lines = [f"{visible(self.machine.name)} machine: {amount(self.machine.states, 'state')}"]
-        lines += [f"  {line}" for line in self._separation_lines()]
-        lines += [f"  {line}" for line in str(self.completeness).splitlines()]
-        least = [*self.transitions(1), *self.outputs(1)]
-        lines += [f"  least support: {support}" for support in least]
-        lines += [f"  next: {experiment}" for experiment in self.experiments[:1]]
-        return "\n".join(lines)
+        lines = [
+            f"{visible(self.machine.name)} machine: {amount(self.machine.states, 'state')}",
+            *self._separation_lines(),
+            *str(self.completeness).splitlines(),
+            *(f"least support: {least}" for least in (*self.transitions(1), *self.outputs(1))),
+            *(f"next: {experiment}" for experiment in self.experiments[:1]),
+        ]
+        return "\n  ".join(lines)
 
     def _separation_lines(self) -> list[str]:
         """Return lines about the pairs of states with the weakest separation."""
@@ -300,7 +301,7 @@ class Evidence(ByMachine[MachineEvidence]):
     machines: dict[str, MachineEvidence]
     holdout: Holdout | None
     counts: EvidenceCounts = field(repr=False, compare=False)
-    examples: NotableExamples = field(repr=False, compare=False)
+    examples: tuple[Example, ...] = field(repr=False, compare=False)
     is_training_set: bool = field(repr=False, compare=False)
 
     @property
@@ -412,7 +413,7 @@ def collect_evidence(
         holdout = counts.failures.holdout(delta, calibration_of(machines, counts.replay))
     elif infer is not None and (holdout := split(machines, examined, infer, delta)) is not None:
         holdout = replace(holdout, part=sample)
-    examples = NotableExamples.of(machines, counts, traces)
+    examples = _examples(machines, counts, traces)
     return Evidence(
         traces.traces, traces.steps, by_machine, holdout, counts, examples, is_training_set
     )

@@ -253,10 +253,7 @@ class Holdout(FailureCounts):
 
 
 def split(
-    machines: Machines,
-    traces: TraceSet,
-    infer: Callable[[TraceSet], Machines],
-    delta: float = 0.05,
+    machines: Machines, traces: TraceSet, infer: Callable[[TraceSet], Machines], delta: float = 0.05
 ) -> Holdout | None:
     """Infer machines from a share of the traces and test them on the rest.
 

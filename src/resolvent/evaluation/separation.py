@@ -228,11 +228,15 @@ class Separations(LazySequence[Separation]):
         if self.skipped:
             return None
         labels = []
-        while (depth := int(self.depth[(pair := pair_number(self._states, first, second))])) > 0:
+        while (depth := int(self.depth[(pair := self.number(first, second))])) > 0:
             code = int(self._columns["label"][pair])
             labels.append(self.machine.labels[code])
             first, second = self.machine.transitions[[first, second], code].tolist()
         return None if depth < 0 else (tuple(labels), first, second)
+
+    def number(self, first: int, second: int) -> int:
+        """Return the index of a pair of states, in either order."""
+        return pair_number(self._states, first, second)
 
     def states(self, pair: int) -> tuple[int, int]:
         """Return the two states of a pair by its index."""

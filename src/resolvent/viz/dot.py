@@ -218,18 +218,11 @@ def _source(boxes: Sequence[Size], links: Sequence[Link]) -> str:
         # All in one direction, so that layers follow the boxes' order, not Graphviz's cycle breaks.
         ends = f"{source} -> {target}" if source <= target else f"{target} -> {source}"
         direction = "" if source <= target else "dir=back, "
-        lines.append(f"{ends} [{direction}id={number}, label={_filler(size)}];")
+        # The wheel is built without HTML-like labels, so small letters fill the size of the text.
+        letters = "x" * ceil(size.width / (_FILLER_SIZE * _FILLER_LETTER))
+        filler = r"\n".join([letters] * ceil(size.height / (_FILLER_SIZE * _FILLER_LINE)))
+        lines.append(f'{ends} [{direction}id={number}, label="{filler}"];')
     return "\n".join([*lines, "}"])
-
-
-def _filler(size: Size) -> str:
-    """Write a text of small letters with about this size.
-
-    The wheel is built without HTML-like labels, which would set a size.
-    """
-    letters = "x" * ceil(size.width / (_FILLER_SIZE * _FILLER_LETTER))
-    lines = ceil(size.height / (_FILLER_SIZE * _FILLER_LINE))
-    return '"' + r"\n".join([letters] * lines) + '"'
 
 
 def _run_graphviz(source: str) -> bytes:

@@ -162,6 +162,7 @@ def draw(machine: Machine, most_states: int, style: str) -> str:
     down = layout.size.height + 2 * _MARGIN
     if notes:
         down += _NOTE_GAP + len(notes) * NOTE_SIZE * _LINE
+    top = layout.size.height + _NOTE_GAP + 0.8 * NOTE_SIZE * _LINE
     size = f'width="{across:.0f}" height="{down:.0f}" viewBox="0 0 {across:.0f} {down:.0f}"'
     return "\n".join(
         [
@@ -171,7 +172,11 @@ def draw(machine: Machine, most_states: int, style: str) -> str:
             f'<g transform="translate({_MARGIN:.0f} {_MARGIN:.0f})">',
             *_arrows(picture, layout),
             *_boxes(picture, layout, sizes),
-            *_notes(notes, layout.size.height + _NOTE_GAP),
+            *(
+                f'<text class="rs-note" x="0" y="{_n(top + number * NOTE_SIZE * _LINE)}">'
+                f"{escape(line)}</text>"
+                for number, line in enumerate(notes)
+            ),
             "</g>",
             "</svg>\n",
         ]
@@ -220,12 +225,6 @@ def _boxes(picture: Picture, layout: Layout, sizes: Sequence[Size]) -> Iterator[
         yield "</g>"
 
 
-def _notes(lines: Sequence[str], top: float) -> Iterator[str]:
-    for number, line in enumerate(lines):
-        y = top + (number + 0.8) * NOTE_SIZE * _LINE
-        yield f'<text class="rs-note" x="0" y="{_n(y)}">{escape(line)}</text>'
-
-
 def _wrapped(note: str, most: float) -> Iterator[str]:
     line = ""
     for word in note.split(" "):
@@ -266,19 +265,19 @@ def _curve(curve: Curve, line_width: float = _LINE_WIDTH, is_dashed: bool = Fals
     # Attributes, not styles: a page that allows its own styles only would not apply a line's.
     dashes = ' stroke-dasharray="6 4"' if is_dashed else ""
     first, *rest, base, tip = curve
-    path = " ".join(f"{_n(point.x)} {_n(point.y)}" for point in (*rest, base))
+    path = " ".join(_at(*point) for point in (*rest, base))
     yield (
-        f'<path class="rs-line" stroke-width="{line_width:.1f}"{dashes} '
-        f'd="M{_n(first.x)} {_n(first.y)}C{path}"/>'
+        f'<path class="rs-line" stroke-width="{line_width:.1f}"{dashes} d="M{_at(*first)}C{path}"/>'
     )
     length = dist(tip, base) or 1.0
     aside_x = (tip.y - base.y) / length * _HEAD_HALF_WIDTH
     aside_y = (base.x - tip.x) / length * _HEAD_HALF_WIDTH
-    yield (
-        f'<path class="rs-head" d="M{_n(base.x + aside_x)} {_n(base.y + aside_y)}'
-        f"L{_n(tip.x)} {_n(tip.y)}"
-        f'L{_n(base.x - aside_x)} {_n(base.y - aside_y)}Z"/>'
-    )
+    left, right = (_at(base.x + side * aside_x, base.y + side * aside_y) for side in (1, -1))
+    yield f'<path class="rs-head" d="M{left}L{_at(*tip)}L{right}Z"/>'
+
+
+def _at(x: float, y: float) -> str:
+    return f"{_n(x)} {_n(y)}"
 
 
 def _lines(lines: Sequence[str], center: Point, size: float, kind: str) -> Iterator[str]:

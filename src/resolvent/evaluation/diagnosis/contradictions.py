@@ -85,7 +85,9 @@ def _contradictions(steps: Steps, output: str, tally: OutputTally) -> Finding:
     by_count = not len(steps.tally(output, steps.after(steps.full_sequence)).contradicted)
     # Another label timing under which the traces do not contradict each other.
     others = (timing for timing in LabelTiming if timing is not steps.timing)
-    timing = next((other for other in others if _is_consistent(steps, output, other)), None)
+    samples = (replace(steps, timing=timing, outputs=(output,)) for timing in others)
+    consistent = (other for other in samples if not other.has_contradictions(output))
+    timing = next((other.timing for other in consistent), None)
     if timing is not None:
         advice = f"With timing='{timing}' (--timing {timing}) none differs."
     elif rate <= NOISE:
@@ -122,10 +124,6 @@ def _contradictions(steps: Steps, output: str, tally: OutputTally) -> Finding:
             "fitting_timing": None if timing is None else str(timing),
         },
     )
-
-
-def _is_consistent(steps: Steps, output: str, timing: LabelTiming) -> bool:
-    return not replace(steps, timing=timing, outputs=(output,)).has_contradictions(output)
 
 
 def _layouts(steps: Steps, output: str, queries: Int64s, tally: OutputTally) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from resolvent._util.records import to_builtins
 from resolvent._util.text import amount, odds_text, short
 from resolvent.evaluation.evidence import MachineEvidence
 from resolvent.evaluation.observed import query_of
-from resolvent.evaluation.separation import Separation, pair_number
+from resolvent.evaluation.separation import Separation
 from resolvent.machines import Machine, MachineScore, MergeDecision
 from resolvent.machines.compare import label_sequence_text
 from resolvent.viz.text import main_share, output_name, short_name
@@ -138,7 +138,7 @@ def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
     return {
         "shown": n_states,
         "matrix": [
-            [*pair, *(int(column[pair_number(machine.states, *pair)]) for column in columns)]
+            [*pair, *(int(column[separations.number(*pair)]) for column in columns)]
             for pair in combinations(range(n_states), 2)
         ],
         "weakest": [_weak_pair(pair, machine, gallery) for pair in weakest],
@@ -203,8 +203,11 @@ def timeline(machine: Machine) -> dict[str, Any] | None:
     weakest = sorted(merges, key=lambda merge: (merge[1].agreeing, -merge[1].folded))
     columns = min(len(decisions), MOST_COLUMNS)
     bounds = [len(decisions) * column // max(columns, 1) for column in range(columns + 1)]
+    new = len(decisions) - len(merges)
+    reached = f": the first and {new:,} new" if new else ""
+    reached += f"; {amount(len(merges), 'merge')}." if decisions else "; no decision was needed."
     return {
-        "summary": _decisions_summary(machine),
+        "summary": f"{amount(machine.states, 'state')}{reached}",
         "total": len(decisions),
         "merges": len(merges),
         "bare": sum(merge.agreeing == 0 for _, merge in merges),
@@ -213,15 +216,6 @@ def timeline(machine: Machine) -> dict[str, Any] | None:
         "rows": list(map(_row, decisions[:MOST_ROWS])),
         "weakest": list(map(_row, weakest[:_MOST_WEAK_MERGES])),
     }
-
-
-def _decisions_summary(machine: Machine) -> str:
-    states = amount(machine.states, "state")
-    if not machine.decisions:
-        return f"{states}; no decision was needed."
-    new = sum(decision.new for decision in machine.decisions)
-    promoted = f": the first and {new:,} new" if new else ""
-    return f"{states}{promoted}; {amount(len(machine.decisions) - new, 'merge')}."
 
 
 def _column(decisions: list[NumberedDecision]) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Show traces: some of them step by step, and observations that lie on a grid as a map."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isqrt
 from typing import Any
 
 import numpy as np
 
-from resolvent.evaluation.evidence import Evidence, NotableExamples
+from resolvent.evaluation.evidence import Evidence, Example
 from resolvent.machines import UNSEEN, Machine, Machines, Score
 from resolvent.machines.tables import GENERALIZED_CODE
 from resolvent.preprocess.timing import labels_read
@@ -40,7 +40,7 @@ class _Captions(dict[str, tuple[int, Caption]]):
 
 
 def replays(
-    machines: Machines, examples: NotableExamples, score: Score, gallery: Gallery
+    machines: Machines, examples: Iterable[Example], score: Score, gallery: Gallery
 ) -> dict[str, Any]:
     """Return the example traces, step by step.
 
@@ -51,11 +51,10 @@ def replays(
     """
     captions, first = _Captions(), score.first_mismatch
     traces = []
-    for number, why in examples.why.items():
+    for number, why, trace in examples:
         start = 0
         if first is not None and first.trace == number and first.step >= MOST_STEPS:
             start = first.step - MOST_STEPS // 2
-        trace = examples.trace(number)
         traces.append(
             {
                 "number": number,
@@ -123,7 +122,12 @@ def grid_map(machines: Machines, evidence: Evidence) -> dict[str, Any] | None:
         return None
     across, up = zip(*cells.values(), strict=True)
     labels = _labels(evidence)
-    state_dependent = [_state_dependent(machine) for machine in machines.values()]
+    state_dependent = [set[Symbol]() for _ in machines]
+    for observed, machine in zip(state_dependent, machines.values(), strict=True):
+        for code in np.unique(machine.output_query // len(machine.actions)).tolist():
+            symbol = machine.observations[code]
+            is_pair = machine.supplemented and isinstance(symbol, tuple)
+            observed.add(symbol[0] if is_pair else symbol)
     return {
         "x": [min(across), max(across)],
         "y": [min(up), max(up)],
