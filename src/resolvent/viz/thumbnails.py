@@ -127,17 +127,13 @@ def _pictures(symbol: Any) -> Iterator[NDArray[Any]]:
         if isinstance(symbol, tuple):
             for part in symbol:
                 yield from _pictures(part)
-    elif is_picture(array.shape) and np.abs(array.astype(float)).max() < _HUGE:
+    elif (
+        array.ndim >= 2
+        and array.shape[2:] in _CHANNELS
+        and min(array.shape[:2]) >= _LEAST_SIDE
+        and np.abs(array.astype(float)).max() < _HUGE
+    ):
         yield shrunk(array)
-
-
-def is_picture(shape: tuple[int, ...]) -> bool:
-    """Return whether an array of this shape is shown as a picture.
-
-    >>> is_picture((7, 7, 3)), is_picture((84, 84)), is_picture((3, 84, 84)), is_picture((2, 9))
-    (True, True, False, False)
-    """
-    return len(shape) >= 2 and shape[2:] in _CHANNELS and min(shape[:2]) >= _LEAST_SIDE
 
 
 def _scale(arrays: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
