@@ -65,8 +65,9 @@ def test_the_house_has_two_states_each(house, engine, strategy, timing):
     assert pair.transition.output(key, "corridor", "up") == "cyanroom"
     toilet = pair.reward.run([{"toilet"}])
     assert toilet == 1
-    assert pair.predict("limegreenroom", "sit", key, 0)[1] == 0.0
-    assert pair.predict("limegreenroom", "sit", key, toilet)[1] == 1.0
+    for state, reward in ((0, 0.0), (toilet, 1.0)):
+        states = {"transition": key, "reward": state}
+        assert pair.predict_all("limegreenroom", "sit", states)["reward"] == reward
 
 
 @pytest.mark.parametrize("timing", ["current", "current-with-initial", "lagged"])

@@ -279,7 +279,6 @@ def test_a_machine_is_called_after_what_it_predicts():
     machines = [lock(), lock(RewardMachine), lock(Machine, predicts="cost"), lock(Machine)]
     assert [one.name for one in machines] == ["transition", "reward", "cost", "output"]
     assert [one.predicts for one in machines] == ["observation", "reward", "cost", "output"]
-    assert (TransitionMachine.name, RewardMachine.name) == ("transition", "reward")
     assert machines[2].title == "Cost Machine"
     assert "Machine: 2 states, predicts the cost" in str(machines[2])
 

@@ -42,8 +42,7 @@ def test_what_is_given_is_not_changed():
 def test_outputs_that_do_not_vary_stay():
     given = columns((0, 3, 0, 1), (0, 4, 0, 1), (1, 3, 1, 8))
     grouped = group_outputs(*given)
-    for column, same in zip(grouped[:4], given, strict=True):
-        assert column is same
+    assert all(map(np.array_equal, grouped[:4], given))
     assert len(grouped.output_counts) == 0
     assert grouped.output_counts == OutputCounts()
 

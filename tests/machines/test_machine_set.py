@@ -33,24 +33,29 @@ def pair():
     return rs.infer(TRACES).machines
 
 
+def predicted(pair, observation, action, *states):
+    by_name = dict(zip(pair, states, strict=True))
+    return tuple(pair.predict_all(observation, action, by_name).values())
+
+
 def test_prediction_asks_both_machines(pair):
     assert (pair.transition.states, pair.reward.states) == (1, 2)
     lit = pair.reward.run([{"switch"}])
-    assert pair.predict("hall", "look", 0, 0) == ("hall", 0.0)
-    assert pair.predict("hall", "look", 0, lit) == ("hall", 1.0)
-    assert pair.predict("hall", "go", 0, 0) == ("attic", 0.0)
+    assert predicted(pair, "hall", "look", 0, 0) == ("hall", 0.0)
+    assert predicted(pair, "hall", "look", 0, lit) == ("hall", 1.0)
+    assert predicted(pair, "hall", "go", 0, 0) == ("attic", 0.0)
 
 
 def test_prediction_says_what_it_does_not_know(pair):
-    assert pair.predict("attic", "look", 0, 0) == (rs.UNSEEN, rs.UNSEEN)
-    assert pair.predict("hall", "look", 0, rs.UNSEEN) == ("hall", rs.UNSEEN)
+    assert predicted(pair, "attic", "look", 0, 0) == (rs.UNSEEN, rs.UNSEEN)
+    assert predicted(pair, "hall", "look", 0, rs.UNSEEN) == ("hall", rs.UNSEEN)
     # The observation does not depend on the state; the reward is asked about (hall, ?).
-    assert pair.predict("hall", "look", rs.UNSEEN, 0) == ("hall", rs.UNSEEN)
+    assert predicted(pair, "hall", "look", rs.UNSEEN, 0) == ("hall", rs.UNSEEN)
 
 
 def test_without_supplement_the_reward_machine_sees_the_bare_observation():
     pair = rs.infer(TRACES, options=rs.InferenceOptions(supplement=False)).machines
-    assert pair.predict("hall", "look", rs.UNSEEN, 1) == ("hall", 1.0)
+    assert predicted(pair, "hall", "look", rs.UNSEEN, 1) == ("hall", 1.0)
     assert list(pair.reward.observations) == ["attic", "hall"]
 
 

@@ -184,7 +184,7 @@ def test_a_machine_for_when_episodes_end_is_scored_on_that():
     assert list(score) == ["terminated"]
     assert counts(score["terminated"]) == (4, 2, 0)
     assert score.first_mismatch.actual is False
-    with pytest.raises(rs.errors.ModelError, match="no transition machine was scored"):
+    with pytest.raises(rs.errors.ModelError, match="there is no transition machine here"):
         _ = score.transition
 
 

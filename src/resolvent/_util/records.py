@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from resolvent._util.text import listed
+from resolvent._util.text import listed, short
+from resolvent.errors import ModelError
 
 Record = TypeVar("Record")
 
@@ -94,6 +95,11 @@ class ByMachine(Mapping[str, Record]):
         if name not in self._by_name:
             raise KeyError(f"{name!r}: the machines are {listed(map(repr, self))}")
         return self._by_name[name]
+
+    def _required(self, name: str) -> Record:
+        if name not in self:
+            raise ModelError(f"there is no {short(name)} machine here: there is {listed(self)}")
+        return self[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name

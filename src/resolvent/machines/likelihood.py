@@ -55,10 +55,6 @@ class Smoothing:
     uniform_strength: float
     novelty: float
 
-    def noise_of(self, counts: _Numbers) -> _Reals:
-        """Return the share of noise for queries with these counts."""
-        return np.array(self.noise)[_noise_bin(counts)]
-
 
 def smoothing_of(machine: Machine) -> Smoothing:
     """Return the smoothing of a machine's outputs by leave-one-out likelihood.
@@ -106,16 +102,19 @@ def output_probabilities(
         total[position >= 0] = counts[position[position >= 0]]
     main = machine.predict(states, queries)
     count, most = np.where(main == outputs, total, 0), total.copy()
+    width = len(machine.outputs)
     if machine.is_noisy:
-        varies, varying_count = _varying_counts(machine, row, outputs)
-        count[varies] = varying_count[varies]
-        most[varies] = _varying_counts(machine, row, main)[1][varies]
-    strength = smoothing.strength
-    of_main = (most + strength * (1 - smoothing.noise_of(total))) / (total + strength)
+        table, rows = machine.output_counts, machine.output_count_rows
+        varies = np.isin(row, rows)
+        varying = _Sums(_keys(rows, table.value, width), table.count)
+        count[varies] = varying.of(_keys(row, outputs, width))[varies]
+        most[varies] = varying.of(_keys(row, main, width))[varies]
+    strength, noise = smoothing.strength, np.array(smoothing.noise)[_noise_bin(total)]
+    of_main = (most + strength * (1 - noise)) / (total + strength)
     deviating = total - most
-    pool = _Deviations.of(machine)
-    elsewhere = pool.of_output(queries, outputs) - np.where(main == outputs, 0, count)
-    all_elsewhere = pool.of_query(queries) - deviating - pool.of_output(queries, main)
+    of_output, of_query = _deviations(machine)
+    elsewhere = of_output.of(_keys(queries, outputs, width)) - np.where(main == outputs, 0, count)
+    all_elsewhere = of_query.of(queries) - deviating - of_output.of(_keys(queries, main, width))
     uniform = smoothing.uniform_strength
     base = (elsewhere + uniform / max(len(machine.outputs) - 1, 1)) / (all_elsewhere + uniform)
     strength = smoothing.deviating_strength
@@ -126,59 +125,39 @@ def output_probabilities(
     return chance
 
 
-def _varying_counts(
-    machine: Machine, row: Codes, outputs: Codes
-) -> tuple[NDArray[np.bool_], _Numbers]:
-    """Return which rows have several outputs, and the count of the given output there."""
-    output_counts, width = machine.output_counts, len(machine.outputs)
-    counted_rows = machine.output_count_rows.astype(np.int64)
-    varies = np.zeros(len(machine.output_value) + 1, bool)  # the last is for rows of −1
-    varies[counted_rows] = True
-    wanted = np.where((row >= 0) & (outputs >= 0), row.astype(np.int64) * width + outputs, -1)
-    keys = counted_rows * width + output_counts.value
-    return varies[row], _counts_of(keys, output_counts.count, wanted)
+class _Sums(NamedTuple):
+    """Counts by key; the keys are sorted."""
 
-
-@dataclass(frozen=True)
-class _Deviations:
-    """The deviating outputs of all states together, as sorted keys with counts."""
-
-    n_outputs: int
-    output_keys: _Numbers
-    output_counts: _Numbers
-    query_keys: _Numbers
-    query_counts: _Numbers
+    keys: _Numbers
+    counts: _Numbers
 
     @classmethod
-    def of(cls, machine: Machine) -> "_Deviations":
-        counts, n_outputs = machine.output_counts, len(machine.outputs)
-        deviates = counts.value != counts.main[counts.group]
-        query, count = counts.query[deviates], counts.count[deviates]
-        output_keys = query * n_outputs + counts.value[deviates]
-        return cls(n_outputs, *_summed(output_keys, count), *_summed(query, count))
+    def by(cls, keys: _Numbers, counts: _Numbers) -> "_Sums":
+        """Sum up counts by key."""
+        distinct, group = np.unique(keys, return_inverse=True)
+        total = np.zeros(len(distinct), np.int64)
+        np.add.at(total, group, counts)
+        return cls(distinct, total)
 
-    def of_output(self, queries: _Numbers, outputs: Codes) -> _Numbers:
-        """Return the count of these outputs for these queries, where they deviate."""
-        is_known = (queries >= 0) & (outputs >= 0)
-        keys = np.where(is_known, queries * self.n_outputs + outputs, -1)
-        return _counts_of(self.output_keys, self.output_counts, keys)
-
-    def of_query(self, queries: _Numbers) -> _Numbers:
-        """Return the number of deviating outputs for these queries."""
-        return _counts_of(self.query_keys, self.query_counts, queries)
+    def of(self, wanted: _Numbers) -> _Numbers:
+        """Return the count of each wanted key, 0 where there is none."""
+        return np.append(self.counts, 0)[positions(self.keys, wanted)]
 
 
-def _summed(keys: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """Return the distinct keys, and the sum of the counts of each."""
-    distinct, group = np.unique(keys, return_inverse=True)
-    total = np.zeros(len(distinct), np.int64)
-    np.add.at(total, group, counts)
-    return distinct, total
+def _keys(first: _Numbers | Codes, second: Codes, width: int) -> _Numbers:
+    """Return one number for each pair of codes, −1 where either is −1."""
+    return np.where((first >= 0) & (second >= 0), first.astype(np.int64) * width + second, -1)
 
 
-def _counts_of(keys: _Numbers, counts: _Numbers, wanted: _Numbers) -> _Numbers:
-    """Return the count of each wanted key, 0 where there is none; `keys` are sorted."""
-    return np.append(counts, 0)[positions(keys, wanted)]
+def _deviations(machine: Machine) -> tuple[_Sums, _Sums]:
+    """Return counts of the deviating outputs of all states: by query and output, and by query."""
+    counts = machine.output_counts
+    deviates = counts.value != counts.main[counts.group]
+    query, value, count = (
+        column[deviates] for column in (counts.query, counts.value, counts.count)
+    )
+    keys = _keys(query, value, len(machine.outputs))
+    return _Sums.by(keys, count), _Sums.by(query, count)
 
 
 class _Rest(NamedTuple):
@@ -228,20 +207,20 @@ def _noise_and_strength(rest: _Rest) -> tuple[tuple[float, ...], float]:
 
 def _deviating_strengths(machine: Machine) -> tuple[float, float]:
     """Return `deviating_strength` and `uniform_strength`, both 1 without evidence."""
-    counts, pool = machine.output_counts, _Deviations.of(machine)
+    counts, width = machine.output_counts, len(machine.outputs)
+    of_output, of_query = _deviations(machine)
     stays, main, value = _main_of_rest(counts)
     deviates = ~stays & (counts.totals[counts.group] > 1)
     group, count, main = counts.group[deviates], counts.count[deviates], main[deviates]
     query, output = counts.query[deviates], counts.value[deviates]
     is_main = output == counts.main[group]  # the left-out output did not deviate
     left, here = count - 1, counts.totals[group] - 1 - main
-    elsewhere = pool.of_output(query, output) - np.where(is_main, 0, count)
-    all_elsewhere = pool.of_query(query) - (counts.totals[group] - counts.most[group])
-    all_elsewhere -= pool.of_output(query, value[deviates]) - np.where(is_main, main, 0)
-    n_deviating = len(machine.outputs) - 1
+    elsewhere = of_output.of(_keys(query, output, width)) - np.where(is_main, 0, count)
+    all_elsewhere = of_query.of(query) - (counts.totals[group] - counts.most[group])
+    all_elsewhere -= of_output.of(_keys(query, value[deviates], width)) - np.where(is_main, main, 0)
 
     def likelihood(deviating: float, uniform: float) -> float:
-        base = (elsewhere + uniform / n_deviating) / (all_elsewhere + uniform)
+        base = (elsewhere + uniform / (width - 1)) / (all_elsewhere + uniform)
         return float((count * log((left + deviating * base) / (here + deviating))).sum())
 
     deviating, uniform = 1.0, 1.0
@@ -263,13 +242,8 @@ def _leave_one_out(machine: Machine) -> _Rest:
     uniform = np.concatenate([by_state[single], constant])
     stays, main, _ = _main_of_rest(counts)
     rest = counts.totals[counts.group] - 1
-    rows = np.stack(
-        [
-            np.concatenate([np.ones(len(uniform), bool), stays]),
-            np.concatenate([uniform - 1, main]),
-            np.concatenate([uniform - 1, rest]),
-        ]
-    )
+    columns = ((np.ones(len(uniform), bool), stays), (uniform - 1, main), (uniform - 1, rest))
+    rows = np.stack(list(map(np.concatenate, columns)))
     times = np.concatenate([uniform, counts.count])
     if machine.is_noisy:
         query = np.concatenate([machine.output_query[single], counts.query])

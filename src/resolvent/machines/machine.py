@@ -37,13 +37,6 @@ from resolvent.traces.symbols import Symbol, as_label, as_symbol
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_numbers
 
 
-class _Name:
-    """Name of a machine, or of a class of machines, derived from the predicted column."""
-
-    def __get__(self, machine: "Machine | None", owner: "type[Machine]") -> str:
-        return machine_name(owner.predicts if machine is None else machine.predicts)
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Machine(FiniteMemory):
     """A finite memory (`FiniteMemory`) whose states have outputs for queries.
@@ -80,9 +73,6 @@ class Machine(FiniteMemory):
     digits: int | None = None
     output_counts: OutputCounts = field(default_factory=OutputCounts)
 
-    name = _Name()
-    """"transition" for the machine that predicts the next observation, else the column."""
-
     def __post_init__(self) -> None:
         if self.predicts in ("", "transition"):
             raise ModelError(
@@ -95,6 +85,11 @@ class Machine(FiniteMemory):
             )
         if self.supplemented and self.name == "transition":
             raise ModelError("a Transition Machine cannot be supplemented with its own states")
+
+    @property
+    def name(self) -> str:
+        """Name in sets of machines: "transition" for the next observation, else the column."""
+        return machine_name(self.predicts)
 
     @property
     def title(self) -> str:

@@ -47,7 +47,7 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return is_same_size and self.traces_sha256 == traces.digest
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class Machines(ByMachine[Machine]):
     """Any number of machines that read labels in the same way, by name.
 
@@ -205,11 +205,6 @@ class Machines(ByMachine[Machine]):
         together = {**self._by_name, **by_name}.values()
         return cast("Self", machines_of(together, **{**self._settings, **fields}))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Machines):
-            return NotImplemented
-        return self.machines == other.machines and self._settings == other._settings
-
     def __hash__(self) -> int:
         return hash((self.machines, self.timing))
 
@@ -234,11 +229,6 @@ class Machines(ByMachine[Machine]):
     def _settings(self) -> dict[str, Any]:
         """All fields but the machines."""
         return {field.name: getattr(self, field.name) for field in fields(Machines)[1:]}
-
-    def _required(self, name: str) -> Machine:
-        if name not in self:
-            raise ModelError(f"there is no {short(name)} machine here: there is {listed(self)}")
-        return self[name]
 
 
 def _check_supplemented(machine: Machine, transition: Machine | None) -> None:
@@ -272,14 +262,6 @@ class MachinePair(Machines):
         **settings: Any,
     ) -> None:
         super().__init__((transition, reward), timing, **settings)
-
-    def predict(
-        self, observation: Symbol, action: Symbol, transition_state: State, reward_state: State
-    ) -> tuple[Any, Any]:
-        """Return the next observation and the reward, each `UNSEEN` where not known."""
-        states = {"transition": transition_state, "reward": reward_state}
-        predicted = self.predict_all(observation, action, states)
-        return predicted["transition"], predicted["reward"]
 
 
 def machines_of(

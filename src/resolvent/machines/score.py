@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from resolvent._util import html
 from resolvent._util.math import log
 from resolvent._util.records import ByMachine
-from resolvent._util.text import listed, short, visible
-from resolvent.errors import ModelError
+from resolvent._util.text import short, visible
 from resolvent.traces.symbols import Symbol, difference_text, quoted_text
 
 _COUNTS = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
@@ -40,15 +39,15 @@ class Mismatch:
 
     def __str__(self) -> str:
         state = f"in state {self.state}" if self.state >= 0 else "in an unknown state"
-        query = f"({quoted_text(self.observation)}, {quoted_text(self.action)})"
-        prediction = f"it predicts {quoted_text(self.predicted)} for {query}"
-        if self.generalized:
-            prediction += ", generalized from other states"
+        observation, action, predicted, actual = map(
+            quoted_text, (self.observation, self.action, self.predicted, self.actual)
+        )
         difference = difference_text(self.predicted, self.actual)
         return (
             f"{visible(self.machine)} machine, trace {self.trace}, step {self.step}: {state} "
-            f"{prediction}, the trace has {quoted_text(self.actual)}"
-            f"{f'; they {difference}' if difference else ''}"
+            f"it predicts {predicted} for ({observation}, {action})"
+            f"{', generalized from other states' if self.generalized else ''}, "
+            f"the trace has {actual}{f'; they {difference}' if difference else ''}"
         )
 
 
@@ -105,14 +104,14 @@ class PredictionSums:
         (0.5697, [(0.8, 0.85, 0.8, 0.75, 4.0)])
         """
         bin_of = np.minimum((of_main * _CALIBRATION_BINS).astype(np.int64), _CALIBRATION_BINS - 1)
-        bins = [
+        bins = (
             Bin(
                 int(count[inside].sum()),
                 int(count[inside & right].sum()),
                 _in_billionths(of_main[inside], count[inside]),
             )
             for inside in (bin_of == number for number in range(_CALIBRATION_BINS))
-        ]
+        )
         return cls(_in_billionths(-log(probability), count), tuple(bins))
 
     @property
@@ -204,9 +203,9 @@ class MachineScore:
 
     def then(self, later: "MachineScore", first: int) -> "MachineScore":
         """Return the sum of this score and one of later traces; `first` traces precede those."""
-        mismatch = self.first_mismatch
-        if mismatch is None and later.first_mismatch is not None:
-            mismatch = replace(later.first_mismatch, trace=later.first_mismatch.trace + first)
+        mismatch, next_one = self.first_mismatch, later.first_mismatch
+        if mismatch is None and next_one is not None:
+            mismatch = replace(next_one, trace=next_one.trace + first)
         return self._plus(later, 1, mismatch)
 
     def without(self, part: "MachineScore") -> "MachineScore":
@@ -271,18 +270,12 @@ class Score(ByMachine[MachineScore]):
     def then(self, later: "Score", first: int) -> "Score":
         """Return the sum of these scores and those of later traces; `first` traces precede those.
 
-        >>> later = {"transition": MachineScore(right=5, unseen=1), "reward": MachineScore(6)}
-        >>> print(Score().then(Score(later), 0))
-        transition right 5, wrong 0, unseen 1
-        reward     right 6, wrong 0, unseen 0
+        >>> part = Score({"transition": MachineScore(5, unseen=1), "reward": MachineScore(6)})
+        >>> print(part.then(part, first=1))
+        transition right 10, wrong 0, unseen 2
+        reward     right 12, wrong 0, unseen 0
         """
-        empty = MachineScore()
-        return Score(
-            {
-                name: self.get(name, empty).then(later.get(name, empty), first)
-                for name in ({**self, **later})
-            }
-        )
+        return Score({name: score.then(later[name], first) for name, score in self.items()})
 
     def __repr__(self) -> str:
         scores = "; ".join(f"{name} {score}" for name, score in self.items())
@@ -303,15 +296,8 @@ class Score(ByMachine[MachineScore]):
         )
 
     def __str__(self) -> str:
-        names = [*map(visible, self)]
-        width = max(map(len, names), default=0)
-        rows = zip(names, self.values(), strict=True)
-        lines = [f"{name:<{width}} {score}" for name, score in rows]
+        width = max((len(visible(name)) for name in self), default=0)
+        lines = [f"{visible(name):<{width}} {score}" for name, score in self.items()]
         if self.first_mismatch is not None:
             lines.append(f"first mismatch: {self.first_mismatch}")
         return "\n".join(lines)
-
-    def _required(self, name: str) -> MachineScore:
-        if name not in self:
-            raise ModelError(f"no {short(name)} machine was scored: there is {listed(self)}")
-        return self[name]

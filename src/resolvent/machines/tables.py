@@ -164,7 +164,9 @@ class OutputCounts:
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Index of the first output of each pair of state and query."""
-        return _starts(self.state, self.query)
+        is_first = np.ones(len(self), bool)
+        is_first[1:] = (np.diff(self.state) != 0) | (np.diff(self.query) != 0)
+        return np.flatnonzero(is_first)
 
     @cached_property
     def group(self) -> NDArray[np.int64]:
@@ -179,7 +181,7 @@ class OutputCounts:
     @cached_property
     def totals(self) -> NDArray[np.int64]:
         """Count of each pair of state and query."""
-        return _totals(self.count, self.starts)
+        return np.add.reduceat(self.count, self.starts) if len(self) else self.count
 
     @cached_property
     def main(self) -> Codes:
@@ -245,23 +247,7 @@ def group_outputs(
     >>> outputs.value.tolist(), outputs.total.tolist(), outputs.output_counts.count.tolist()
     ([5, 5], [10, 4], [1, 9])
     """
-    starts = _starts(state, query)
-    if len(starts) == len(state):
-        return OutputRows(state, query, value, count, OutputCounts())
-    sizes = np.diff(starts, append=len(state))
-    varies = np.repeat(sizes > 1, sizes)
-    output_counts = OutputCounts(state[varies], query[varies], value[varies], count[varies])
-    main = value[starts]
-    main[varies[starts]] = output_counts.main
-    return OutputRows(state[starts], query[starts], main, _totals(count, starts), output_counts)
-
-
-def _starts(state: Codes, query: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where another state or query begins, in columns sorted by both."""
-    is_first = np.ones(len(state), bool)
-    is_first[1:] = (state[1:] != state[:-1]) | (query[1:] != query[:-1])
-    return np.flatnonzero(is_first)
-
-
-def _totals(count: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.add.reduceat(count, starts) if len(count) else count
+    outputs = OutputCounts(state, query, value, count)
+    starts, varies = outputs.starts, (np.bincount(outputs.group) > 1)[outputs.group]
+    varying = OutputCounts(state[varies], query[varies], value[varies], count[varies])
+    return OutputRows(state[starts], query[starts], outputs.main, outputs.totals, varying)

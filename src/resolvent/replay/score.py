@@ -146,7 +146,7 @@ def _score(machine: Machine, counts: MachineCounts, replayed: ReplayCounts) -> M
 
 
 def _counted(
-    right: NDArray[np.bool_],
+    is_right: NDArray[np.bool_],
     basis: NDArray[np.int8],
     count: Numbers,
     first_mismatch: Mismatch | None,
@@ -154,18 +154,14 @@ def _counted(
     unqueried: int = 0,
 ) -> MachineScore:
     """Return the score of rows that are right or not, each with its basis and count."""
-
-    def steps(rows: NDArray[np.bool_]) -> int:
-        return int(count[rows].sum())
-
+    right, wrong, assumed_right, assumed_wrong = (
+        int(count[(basis == code) & rows].sum())
+        for code in (OBSERVED_CODE, GENERALIZED_CODE)
+        for rows in (is_right, ~is_right)
+    )
+    unseen = int(count[basis == UNSEEN_CODE].sum()) + unqueried
     return MachineScore(
-        right=steps(right & (basis == OBSERVED_CODE)),
-        wrong=steps(~right & (basis == OBSERVED_CODE)),
-        assumed_right=steps(right & (basis == GENERALIZED_CODE)),
-        assumed_wrong=steps(~right & (basis == GENERALIZED_CODE)),
-        unseen=steps(basis == UNSEEN_CODE) + unqueried,
-        first_mismatch=first_mismatch,
-        forecasts=forecasts,
+        right, wrong, assumed_right, assumed_wrong, unseen, first_mismatch, forecasts
     )
 
 
@@ -189,12 +185,8 @@ def belief_score(machines: Machines, traces: TraceSet) -> Score:
         for machine, states in zip(machines.values(), belief.joint.T, strict=True)
     ]
     beliefs = _beliefs(belief, traces, queries)
-    return Score(
-        {
-            name: _score_of_beliefs(machine_queries, beliefs, traces)
-            for name, machine_queries in zip(machines, queries, strict=True)
-        }
-    )
+    scores = (_score_of_beliefs(machine_queries, beliefs, traces) for machine_queries in queries)
+    return Score(dict(zip(machines, scores, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,16 +279,10 @@ def _score_of_beliefs(queries: _BeliefQueries, beliefs: Floats, traces: TraceSet
     main = machine.predict(*columns).reshape(number.shape)
     basis_of = machine.basis_many(*columns).reshape(number.shape)
     # Probability of the main output of each state in each state: [query, output, state].
-    of_main = np.stack(
-        [
-            _chances(machine, queries.states, number, np.ascontiguousarray(outputs))
-            for outputs in main.T
-        ],
-        axis=1,
-    )
+    chances = (_chances(machine, queries.states, number, outputs) for outputs in main.T)
+    of_main = np.stack(list(chances), axis=1)
     total = MachineScore()
-    for start in range(0, len(beliefs), _CHUNK):
-        rows = np.arange(start, min(start + _CHUNK, len(beliefs)))
+    for rows in np.split(np.arange(len(beliefs)), range(_CHUNK, len(beliefs), _CHUNK)):
         query = queries.query[rows]
         has_output = main[query] >= 0
         weight = np.where(has_output, beliefs[rows], 0.0)
@@ -312,8 +298,7 @@ def _score_of_beliefs(queries: _BeliefQueries, beliefs: Floats, traces: TraceSet
         of_actual = (weight * np.nan_to_num(queries.chance[queries.outcome[rows]])).sum(axis=1)
         first = None
         if len(wrong := np.flatnonzero(~right & is_known)):
-            position = int(wrong[0])
-            row = int(rows[position])
+            position, row = int(wrong[0]), int(rows[wrong[0]])
             trace, step = traces.locate(row)
             first = Mismatch(
                 machine=machine.name,

@@ -136,7 +136,7 @@ class _Run:
             observed_constant_state=machine.observed_constant_state[:0],
             observed_constant_query=machine.observed_constant_query[:0],
         )
-        self.details[kind.name] = {
+        self.details[machine.name] = {
             "states": machine.states,
             "nodes": nodes,
             "seconds": self.clock.seconds - started,
