@@ -99,12 +99,12 @@ def prints(stopwatch: Stopwatch) -> dict[str, Any]:
     return {"status": "found"}
 
 
-def truth(traces: TraceSet, *, states: int, seed: int, time_limit: float) -> Outcome:
+def truth(traces: TraceSet, *, seed: int, time_limit: float) -> Outcome:
     """A method that knows the answer."""
     return Outcome("truth", "found", 0.0, PhaseGrid(3).machines())
 
 
-def forgetful(traces: TraceSet, *, states: int, seed: int, time_limit: float) -> Outcome:
+def forgetful(traces: TraceSet, *, seed: int, time_limit: float) -> Outcome:
     """A method that takes the stairs for the whole task."""
     edges = (
         Edge(0, 1, Guard.parse("Stair"), 1.0),
@@ -113,5 +113,5 @@ def forgetful(traces: TraceSet, *, states: int, seed: int, time_limit: float) ->
     return Outcome("forgetful", "found", 0.0, EdgeRewardMachine(0, frozenset({1}), edges))
 
 
-def gives_up(traces: TraceSet, *, states: int, seed: int, time_limit: float) -> Outcome:
+def gives_up(traces: TraceSet, *, seed: int, time_limit: float) -> Outcome:
     return Outcome("gives up", "no solution", 0.0, None)

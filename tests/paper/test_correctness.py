@@ -105,7 +105,7 @@ def test_machines_that_read_late_are_refused():
 
 
 def test_a_wrong_machine_is_marked_so_on_all_counts():
-    outcome = forgetful(None, states=2, seed=0, time_limit=1)
+    outcome = forgetful(None, seed=0, time_limit=1)
     record = evaluate(outcome, make_world("grid-3"), seed=0)
     assert (record["status"], record["correctness"], record["states"]) == ("found", "wrong", 1)
     assert record["reachable"]["wrong"] > 0
@@ -113,5 +113,5 @@ def test_a_wrong_machine_is_marked_so_on_all_counts():
 
 
 def test_without_a_machine_nothing_is_evaluated():
-    outcome = gives_up(None, states=2, seed=0, time_limit=1)
+    outcome = gives_up(None, seed=0, time_limit=1)
     assert evaluate(outcome, make_world("grid-3"), 0) == {"status": "no solution", "details": {}}

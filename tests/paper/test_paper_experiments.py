@@ -13,7 +13,7 @@ from worlds import random_world
 
 @pytest.mark.parametrize(("method", "correctness"), [("truth", "exact"), ("forgetful", "wrong")])
 def test_results_are_compared_with_the_truth(method, correctness, monkeypatch):
-    monkeypatch.setitem(METHODS, "fake", Method("fake", getattr(fake_methods, method)))
+    monkeypatch.setitem(METHODS, "fake", Method("fake", getattr(fake_methods, method), {}))
     record = compare(Stopwatch(10), world="grid-3", traces=20, seed=3, method="fake")
     seen = rs.collect(PhaseGrid(3), episodes=20, seed=3)
     assert record["correctness"] == correctness
@@ -58,4 +58,4 @@ def test_learning_records_returns_and_values():
 @pytest.mark.parametrize(("limit", "status"), [(1e-6, "time limit"), (60.0, "found")])
 def test_an_unfinished_machine_has_the_status_time_limit(limit, status):
     traces = random_world(0).rollouts(50, seed=1)
-    assert run_ours(traces, states=3, seed=0, time_limit=limit, strategy="edsm").status == status
+    assert run_ours(traces, seed=0, time_limit=limit, strategy="edsm").status == status

@@ -1,23 +1,14 @@
 """Tables, the page and the figures, on hand-made results; and the page in the documentation."""
 
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 from tiny import ABOUT, ablated, compared, failed, learned
 
 from resolvent.errors import MissingExtra, ResolventError
 from resolvent.paper.experiments import EXPERIMENTS
-from resolvent.paper.report import (
-    BEGIN,
-    END,
-    compact,
-    draw_baselines,
-    markdown,
-    problems,
-    section,
-    with_section,
-    write_report,
-)
+from resolvent.paper.report import draw_baselines, markdown, problems, section, write_report
 from resolvent.paper.reproduce import Results
 from resolvent.paper.tables import ablation_table, baseline_table, policy_table, tables
 
@@ -174,6 +165,9 @@ def test_every_method_failing_is_still_a_page():
 # --- The page in the documentation ---
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
+UPDATE = run_path(str(DOCS / "reproduction" / "update.py"))
+BEGIN, END = UPDATE["BEGIN"], UPDATE["END"]
+compact, with_section = UPDATE["compact"], UPDATE["with_section"]
 
 
 def stored():

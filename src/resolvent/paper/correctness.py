@@ -5,7 +5,7 @@ every start. If this relates the states of the machine one to one to the true st
 the machine is the true one up to the names of states, as far as it was observed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from resolvent.errors import ModelError
 from resolvent.machines import EdgeRewardMachine, Machine, MachinePair
-from resolvent.paper.baselines.edge_machine import edge_tables
-from resolvent.traces.vocabulary import Vocabulary
+from resolvent.paper.baselines.outcome import edge_tables
+from resolvent.replay.steps import query_numbers
+from resolvent.traces.vocabulary import codes_of
 from resolvent.worlds.mechanics import Mechanics
 
 Integers = NDArray[np.int64]
@@ -66,23 +67,27 @@ def compare_pair(pair: MachinePair, world: Mechanics) -> Correctness:
         labels = world.label_of[starts]
         first = [table[state, labels] for table, state in zip(tables, first, strict=True)]
     true, q, u = _reached(world, [starts, *first], tables)
+    q, u = np.where(q == len(tables[0]) - 1, -1, q), np.where(u == len(tables[1]) - 1, -1, u)
 
-    observed = _codes(pair.transition.observations, world.observations)[world.observation_of]
-    supplemented = _supplemented(pair, world)
-    next_observed = _codes(pair.transition.outputs, world.observations)[world.observation_of]
+    alphabets = world.observations, world.actions
     distinct, codes = world.reward_codes
-    rewards = _codes(pair.reward.outputs, distinct)[codes]
+    next_observed = codes_of(world.observations, pair.transition.outputs, -1)[world.observation_of]
+    rewards = codes_of(distinct, pair.reward.outputs, -1)[codes]
+    supplement = q if pair.reward.supplemented else None
     wrong = unseen = 0
-    for action, name in enumerate(world.actions):
-        next_predicted = _outputs(pair.transition, q, observed[true], name)
-        predicted = _outputs(pair.reward, u, supplemented[world.observation_of[true], q], name)
+    for action in range(len(world.actions)):
+        columns = world.observation_of[true], np.full(len(true), action)
+        query = query_numbers(pair.transition, alphabets, columns)
+        next_predicted = pair.transition.predict(q.astype(np.int32), query)
+        query = query_numbers(pair.reward, alphabets, columns, supplement)
+        predicted = pair.reward.predict(u.astype(np.int32), query)
         failed = (next_predicted >= 0) & (
             next_predicted != next_observed[world.next_state[true, action]]
         )
         failed |= (predicted >= 0) & (predicted != rewards[true, action])
         wrong += int(np.count_nonzero(failed))
         unseen += int(np.count_nonzero(((next_predicted < 0) | (predicted < 0)) & ~failed))
-    defined = (q < pair.transition.states) & (u < pair.reward.states)
+    defined = (q >= 0) & (u >= 0)
     same = _one_for_one(world.transition_memory[true[defined]], q[defined])
     same = same and _one_for_one(world.reward_memory[true[defined]], u[defined])
     return Correctness(len(true) * len(world.actions), wrong, unseen, same)
@@ -99,13 +104,10 @@ def compare_edges(machine: EdgeRewardMachine, world: Mechanics) -> Correctness:
     starts = np.unique(world.starts).astype(np.int64)
     true, u = _reached(world, [starts, np.zeros_like(starts)], [table])
     true, u = true[u < ended], u[u < ended]
-    wrong = 0
-    for action in range(len(world.actions)):
-        label = world.label_of[world.next_state[true, action]]
-        failed = predicted[u, label] != world.reward[true, action]
-        failed |= (table[u, label] == ended) != world.ends[true, action]
-        wrong += int(np.count_nonzero(failed))
-    early = int(ended == 0)
+    label = world.label_of[world.next_state[true]]  # by joint state and action
+    failed = predicted[u[:, None], label] != world.reward[true]
+    failed |= (table[u[:, None], label] == ended) != world.ends[true]
+    wrong, early = int(np.count_nonzero(failed)), int(ended == 0)
     # A machine of the true states with other rewards is not the true one.
     same = not wrong + early and _one_for_one(world.reward_memory[true], u)
     return Correctness(len(true) * len(world.actions) + early, wrong + early, 0, same)
@@ -134,16 +136,11 @@ def _reached(
     while len(frontier):
         reached[frontier] = True
         true, *states = np.unravel_index(frontier, sizes)
-        keys = []
-        for action in range(len(world.actions)):
-            on = ~world.ends[true, action]
-            after = world.next_state[true[on], action].astype(np.int64)
-            label = world.label_of[after]
-            next_states = [
-                table[column[on], label] for table, column in zip(tables, states, strict=True)
-            ]
-            keys.append(np.ravel_multi_index((after, *next_states), sizes))
-        successors = np.concatenate(keys)
+        joint, action = np.nonzero(~world.ends[true])
+        after = world.next_state[true[joint], action]
+        label = world.label_of[after]
+        targets = (table[state[joint], label] for table, state in zip(tables, states, strict=True))
+        successors = np.ravel_multi_index((after, *targets), sizes)
         frontier = np.unique(successors[~reached[successors]])
     columns = np.unravel_index(np.flatnonzero(reached), sizes)
     return [np.asarray(column, np.int64) for column in columns]
@@ -151,40 +148,7 @@ def _reached(
 
 def _transitions(machine: Machine, world: Mechanics) -> Integers:
     """Return the target of each label in each state; the last state is "unseen"."""
-    table = np.full((machine.states + 1, len(world.labels)), machine.states, np.int64)
-    for code, label in enumerate(world.labels):
-        label_code = machine.labels.get(label)
-        if label_code is not None:
-            targets = machine.transitions[:, label_code]
-            table[:-1, code] = np.where(targets < 0, machine.states, targets)
-    return table
-
-
-def _codes(vocabulary: Vocabulary[Any], values: Iterable[Any]) -> Integers:
-    """Return the code of each value, −1 if it is not in the vocabulary."""
-    codes = (vocabulary.get(value) for value in values)
-    return np.array([-1 if code is None else code for code in codes], np.int64)
-
-
-def _supplemented(pair: MachinePair, world: Mechanics) -> Integers:
-    """Return the Reward Machine's code of each observation in each Transition Machine state."""
-    states = pair.transition.states
-    vocabulary = pair.reward.observations
-    if not pair.reward.supplemented:
-        return np.repeat(_codes(vocabulary, world.observations)[:, None], states + 1, axis=1)
-    pairs = (
-        (observation, state)
-        for observation in world.observations
-        for state in (*range(states), None)
-    )
-    return _codes(vocabulary, pairs).reshape(len(world.observations), states + 1)
-
-
-def _outputs(machine: Machine, states: Integers, observations: Integers, action: Any) -> Integers:
-    """Return the codes of a machine's outputs, −1 for unknown ones."""
-    action_code = machine.actions.get(action)
-    if action_code is None:
-        return np.full(len(states), -1, np.int64)
-    queries = np.where(observations < 0, -1, observations * len(machine.actions) + action_code)
-    memory = np.where(states == machine.states, -1, states).astype(np.int32)
-    return machine.predict(memory, queries).astype(np.int64)
+    table = machine.transitions_for(world.labels)
+    unseen = len(table)
+    table = np.where(table < 0, unseen, table).astype(np.int64)
+    return np.pad(table, ((0, 1), (0, 0)), constant_values=unseen)

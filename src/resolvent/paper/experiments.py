@@ -6,7 +6,6 @@ All methods get the same traces, and are compared with the true machines of the 
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from functools import partial
 from itertools import product
 from typing import Any, Final, NamedTuple
 
@@ -17,11 +16,10 @@ from resolvent.inference.infer import infer
 from resolvent.inference.options import InferenceOptions
 from resolvent.machines import EdgeRewardMachine, MachinePair
 from resolvent.paper.baselines.aalpy import aalpy, import_merging
-from resolvent.paper.baselines.edge_machine import wrong_rewards
 from resolvent.paper.baselines.hmm import hmm
 from resolvent.paper.baselines.ilp import ilp, import_solver
 from resolvent.paper.baselines.lrm import lrm
-from resolvent.paper.baselines.outcome import Outcome, Status
+from resolvent.paper.baselines.outcome import Outcome, Status, wrong_rewards
 from resolvent.paper.correctness import compare_edges, compare_pair
 from resolvent.paper.runs import Run, Stopwatch
 from resolvent.planning.model import Model
@@ -90,9 +88,7 @@ LEARNERS: Final = {
 # --- Methods of the comparison -------------------------------------------------------------------
 
 
-def run_ours(
-    traces: TraceSet, *, states: int, seed: int, time_limit: float, strategy: str
-) -> Outcome:
+def run_ours(traces: TraceSet, *, seed: int, time_limit: float, strategy: str) -> Outcome:
     """Infer the paper's two machines as `infer` does, with nothing else set but the strategy."""
     result = infer(
         traces,
@@ -106,47 +102,34 @@ def run_ours(
     return Outcome(strategy, status, result.seconds["total"], result.machines.as_pair())
 
 
-def _run_aalpy(traces: TraceSet, *, states: int, seed: int, **options: Any) -> Outcome:
-    return aalpy(traces, **options)
-
-
-def _run_hmm(traces: TraceSet, *, states: int, **options: Any) -> Outcome:
-    return hmm(traces, states=states + 1, **options)  # it counts the end as a state
-
-
-def _run_ilp(traces: TraceSet, *, states: int, seed: int, **options: Any) -> Outcome:
-    return ilp(traces, **options)
-
-
-def _run_lrm(traces: TraceSet, *, states: int, **options: Any) -> Outcome:
-    return lrm(traces, **options)
-
-
 class Method(NamedTuple):
-    """A method of the comparison: its title in tables, and its function.
+    """A method of the comparison: its title in tables, its function, and options of it.
 
-    The function gets traces, the number of states of the task, a seed and a time limit.
-    `require` imports what the method needs, or raises `MissingExtra`.
+    The function gets traces and a time limit, and what `takes` names: a "seed", or the number of
+    "states" of the task, its end included. `require` imports what the method needs, or raises
+    `MissingExtra`.
     """
 
     title: str
     function: Callable[..., Outcome]
-    require: Callable[[], object] | None = None
+    options: dict[str, Any]
+    takes: tuple[str, ...] = ("seed",)
+    require: Callable[[], object] = lambda: None
 
 
 OURS: Final = "rpni"
 """The paper's order of merging, which others are compared with."""
 
 METHODS: Final[dict[str, Method]] = {
-    OURS: Method("ours, rpni", partial(run_ours, strategy="rpni")),
-    "edsm": Method("ours, edsm", partial(run_ours, strategy="edsm")),
-    "aalpy": Method("AALpy, first fit", partial(_run_aalpy, order="first-fit"), import_merging),
-    "aalpy-edsm": Method("AALpy, EDSM", partial(_run_aalpy, order="edsm"), import_merging),
-    "hmm": Method("HMM", _run_hmm),
-    "ilp-conflicts": Method("ILP, conflicts", partial(_run_ilp, mode="conflicts"), import_solver),
-    "ilp": Method("ILP, all traces", partial(_run_ilp, mode="all"), import_solver),
-    "lrm": Method("LRM, adapted", partial(_run_lrm, first_counts=False)),
-    "lrm-published": Method("LRM, published", partial(_run_lrm, first_counts=True)),
+    OURS: Method("ours, rpni", run_ours, {"strategy": "rpni"}),
+    "edsm": Method("ours, edsm", run_ours, {"strategy": "edsm"}),
+    "aalpy": Method("AALpy, first fit", aalpy, {"order": "first-fit"}, (), import_merging),
+    "aalpy-edsm": Method("AALpy, EDSM", aalpy, {"order": "edsm"}, (), import_merging),
+    "hmm": Method("HMM", hmm, {}, ("seed", "states")),
+    "ilp-conflicts": Method("ILP, conflicts", ilp, {"mode": "conflicts"}, (), import_solver),
+    "ilp": Method("ILP, all traces", ilp, {"mode": "all"}, (), import_solver),
+    "lrm": Method("LRM, adapted", lrm, {"first_counts": False}),
+    "lrm-published": Method("LRM, published", lrm, {"first_counts": True}),
 }
 
 
@@ -156,20 +139,16 @@ METHODS: Final[dict[str, Method]] = {
 def compare(
     stopwatch: Stopwatch, *, world: str, traces: int, seed: int, method: str
 ) -> dict[str, Any]:
-    """Run a method on traces of a world, and compare its result with the truth.
-
-    All methods are given the number of states of the task, but only the hidden Markov models
-    use it.
-    """
-    _, function, require = METHODS[method]
-    if require is not None:
-        require()
+    """Run a method on traces of a world, and compare its result with the truth."""
+    chosen = METHODS[method]
+    chosen.require()
     env = make_world(world)
     collected = collect(env, episodes=traces, seed=seed)
     description = _described(collected)
-    states = env.machines().reward.states
+    parameters = {"seed": seed, "states": env.machines().reward.states + 1}
+    options = chosen.options | {name: parameters[name] for name in chosen.takes}
     with stopwatch:
-        outcome = function(collected, states=states, seed=seed, time_limit=stopwatch.time_limit)
+        outcome = chosen.function(collected, time_limit=stopwatch.time_limit, **options)
     return description | evaluate(outcome, env, seed)
 
 

@@ -18,9 +18,9 @@ import resolvent as rs
 from interrupting import PATIENCE
 from resolvent.errors import OptionError, TraceError
 from resolvent.paper.baselines import hmm, outcome
-from resolvent.paper.baselines.edge_machine import wrong_rewards
 from resolvent.paper.baselines.hmm import distill, first_guess, pair_shares
 from resolvent.paper.baselines.hmm_em import FinalRewardTask
+from resolvent.paper.baselines.outcome import wrong_rewards
 from resolvent.worlds import PhaseGrid
 
 
@@ -179,7 +179,7 @@ def test_drawn_guesses_differ_and_have_no_zeros():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"states": 1}, "states=1: it must be at least 2"),
+        ({"states": 1}, "states=1: use at least 2"),
         ({"states": 3, "restarts": 0}, "restarts=0"),
         ({"states": 3, "iterations": 0}, "iterations=0"),
         ({"states": 3, "time_limit": 0}, "time_limit=0"),

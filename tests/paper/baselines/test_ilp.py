@@ -15,9 +15,8 @@ from resolvent.errors import MissingExtra, OptionError, TimeLimitReached, TraceE
 from resolvent.machines import EdgeRewardMachine
 from resolvent.paper.baselines import ilp
 from resolvent.paper.baselines import outcome as outcome_module
-from resolvent.paper.baselines.edge_machine import wrong_rewards
 from resolvent.paper.baselines.ilp import Program, Steps
-from resolvent.paper.baselines.outcome import Clock
+from resolvent.paper.baselines.outcome import Clock, wrong_rewards
 from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import PhaseGrid
 

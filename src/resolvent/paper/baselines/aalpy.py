@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from resolvent._util.validation import check_arguments
 from resolvent.errors import MissingExtra, OptionError, TimeLimitReached
 from resolvent.inference.conflict import Sampling, explain_conflict
 from resolvent.machines import Machine, MachinePair, RewardMachine, TransitionMachine, machines_of
@@ -26,8 +27,6 @@ from resolvent.replay import states_at_steps
 from resolvent.traces.trace_set import TraceSet
 
 M = TypeVar("M", bound=Machine)
-
-ORDERS = ("first-fit", "edsm")
 
 
 def aalpy(
@@ -67,8 +66,7 @@ def aalpy(
     >>> is_isomorphic(pair.transition, ours.transition), is_isomorphic(pair.reward, ours.reward)
     (True, True)
     """
-    if order not in ORDERS:
-        raise OptionError(f"unknown order '{order}': choose one of {', '.join(ORDERS)}")
+    check_arguments(aalpy, locals())
     if timing not in tuple(LabelTiming):
         raise OptionError(f"unknown timing '{timing}': choose one of {', '.join(LabelTiming)}")
     check_not_empty(traces)

@@ -4,17 +4,19 @@ Abate, Almulla, Fox, Hyland and Wooldridge, "Learning Task Automata for Reinforc
 Using Hidden Markov Models" (2023).
 """
 
+from contextlib import suppress
+from copy import copy
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from resolvent._util.validation import check_at_least
 from resolvent.errors import OptionError
 from resolvent.machines import EdgeRewardMachine
-from resolvent.paper.baselines.edge_machine import wrong_rewards
 from resolvent.paper.baselines.hmm_em import Expectation, FinalRewardTask, Fit, Numbers, baum_welch
-from resolvent.paper.baselines.outcome import Clock, Outcome, Status
+from resolvent.paper.baselines.outcome import Clock, Outcome, Status, wrong_rewards
 from resolvent.traces.symbols import NO_EVENT, Label, label_order, label_text
 from resolvent.traces.trace_set import TraceSet
 
@@ -105,13 +107,8 @@ def hmm(
 
 
 def _check_options(task: FinalRewardTask, states: int, restarts: int, iterations: int) -> None:
-    for name, value, least in (
-        ("states", states, 2),
-        ("restarts", restarts, 1),
-        ("iterations", iterations, 1),
-    ):
-        if value < least:
-            raise OptionError(f"{name}={value}: it must be at least {least}")
+    check_at_least(2, states=states)
+    check_at_least(1, restarts=restarts, iterations=iterations)
     hidden = states * len(task.labels)
     if hidden > _MAX_HIDDEN_STATES:
         raise OptionError(
@@ -245,30 +242,20 @@ class _Classes:
     """Classes of merged states. The end has the largest number and is never merged."""
 
     def __init__(self, end: int) -> None:
-        self._parent = list(range(end + 1))
+        self.of = list(range(end + 1))
+        """The smallest state of each state's class; never changed in place: copies may share it."""
         self.end = end
-
-    def copy(self) -> "_Classes":
-        twin = _Classes(self.end)
-        twin._parent = list(self._parent)
-        return twin
-
-    def find(self, state: int) -> int:
-        while self._parent[state] != state:
-            self._parent[state] = self._parent[self._parent[state]]
-            state = self._parent[state]
-        return state
 
     def merge(self, first: int, second: int, label: Label) -> bool:
         """Merge two targets of a label; return whether they were separate."""
-        root, absorbed = sorted((self.find(first), self.find(second)))
+        root, absorbed = sorted((self.of[first], self.of[second]))
         if root == absorbed:
             return False
         if absorbed == self.end:
             raise _Contradiction(
                 f"after one label sequence, {label_text(label)!r} both ends the task and does not"
             )
-        self._parent[absorbed] = root
+        self.of = [root if state == absorbed else state for state in self.of]
         return True
 
 
@@ -331,7 +318,7 @@ def _merge_to_fixpoint(arrows: list[_Arrow], classes: _Classes) -> tuple[int, in
         for source, label, target in arrows:
             if label == NO_EVENT:
                 by_no_event += classes.merge(source, target, label)
-            first = targets.setdefault((classes.find(source), label), target)
+            first = targets.setdefault((classes.of[source], label), target)
             by_label += classes.merge(first, target, label)
         total_by_label += by_label
         total_by_no_event += by_no_event
@@ -343,8 +330,8 @@ def _numbered(arrows: list[_Arrow], classes: _Classes, start: int) -> tuple[_Tab
     """Number classes breadth-first from 0 in label order; the end comes last and has no row."""
     rows: _Table = {}
     for source, label, target in arrows:
-        rows.setdefault(classes.find(source), {})[label] = classes.find(target)
-    number = {classes.find(start): 0}
+        rows.setdefault(classes.of[source], {})[label] = classes.of[target]
+    number = {classes.of[start]: 0}
     queue = list(number)
     for state in queue:
         row = rows.get(state, {})
@@ -365,15 +352,12 @@ def _folded(table: _Table, end: int) -> tuple[_Table, int]:
     classes, rows = _Classes(end), dict(table)
     for later in range(1, end):
         for earlier in range(later):
-            if classes.find(later) != later or classes.find(earlier) != earlier:
+            if classes.of[later] != later or classes.of[earlier] != earlier:
                 continue
-            trial = classes.copy()
-            try:
-                changed = _fold(rows, trial, earlier, later)
-            except _Contradiction:
-                continue
-            classes = trial
-            rows |= changed
+            trial = copy(classes)
+            with suppress(_Contradiction):
+                rows |= _fold(rows, trial, earlier, later)
+                classes = trial
     arrows = [(source, label, to) for source, row in table.items() for label, to in row.items()]
     return _numbered(arrows, classes, 0)
 
@@ -383,7 +367,7 @@ def _fold(rows: _Table, classes: _Classes, left: int, right: int) -> _Table:
     changed: _Table = {}
     pairs: list[tuple[int, int, Label]] = [(left, right, NO_EVENT)]
     for first, second, read in pairs:
-        root, absorbed = sorted((classes.find(first), classes.find(second)))
+        root, absorbed = sorted((classes.of[first], classes.of[second]))
         if classes.merge(root, absorbed, read):
             row = changed[root] = dict(changed.get(root, rows[root]))
             for label, target in changed.get(absorbed, rows[absorbed]).items():

@@ -17,10 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.validation import check_arguments, check_at_least
 from resolvent.errors import MissingExtra, OptionError, ResolventError, TimeLimitReached
 from resolvent.machines import EdgeRewardMachine
-from resolvent.paper.baselines.edge_machine import EdgesUsed, canonical, labels_read, states_before
-from resolvent.paper.baselines.outcome import Clock, Outcome, Status, check_not_empty
+from resolvent.paper.baselines.outcome import (
+    Clock,
+    Outcome,
+    Status,
+    check_not_empty,
+    machine_of_table,
+    states_before,
+)
 from resolvent.preprocess.timing import NONE
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
@@ -73,10 +80,8 @@ def ilp(
     >>> outcome.machine.step(0, {"Coffee"}), outcome.machine.step(0, {"Stair"})
     ((1, 0.0), (0, 0.0))
     """
-    if mode not in ("all", "conflicts"):
-        raise OptionError(f"unknown mode '{mode}': choose all or conflicts")
-    if most_states < 1:
-        raise OptionError(f"most_states={most_states}: a machine has at least one")
+    check_arguments(ilp, locals())
+    check_at_least(1, most_states=most_states)
     check_not_empty(traces)
     import_solver()
     search = _Search(traces, most_states, Clock(time_limit))
@@ -93,7 +98,7 @@ class _Search:
 
     def __init__(self, traces: TraceSet, most_states: int, clock: Clock) -> None:
         self.traces, self.most_states, self.clock = traces, most_states, clock
-        labels = labels_read(traces)
+        labels = traces.after_step(traces.label_codes)
         self.steps = Steps(labels, traces.reward_codes, traces.offsets, len(traces.labels))
         self.table: Codes | None = None
         self.states = 1
@@ -101,8 +106,10 @@ class _Search:
 
     def run(self, mode: str) -> Status:
         """Add states, and in conflict mode traces, until a machine explains all traces."""
-        if self._has_contradiction():
-            return "no solution"
+        tree = _core.build_history_tree(self.steps.label, self.steps.offsets)
+        same_query = np.zeros(len(self.steps), np.int32)
+        if _core.find_contradiction(tree, same_query, self.steps.reward) is not None:
+            return "no solution"  # the same labels were followed by different rewards
         if mode == "all":
             return "found" if self._add_states(self.steps) else "no solution"
         self.table = np.zeros((1, self.steps.labels), np.int32)
@@ -118,14 +125,7 @@ class _Search:
         """Make a machine of the last table, if it explains all traces."""
         if self.table is None or self._conflict(self.table):
             return None
-        table = canonical(self.table, self.steps.label, self.steps.offsets)
-        return EdgesUsed.of(table, self.traces).machine(list(self.traces.labels), len(table))
-
-    def _has_contradiction(self) -> bool:
-        """Whether the same labels were followed by different rewards."""
-        same_query = np.zeros(len(self.steps), np.int32)
-        tree = _core.build_history_tree(self.steps.label, self.steps.offsets)
-        return _core.find_contradiction(tree, same_query, self.steps.reward) is not None
+        return machine_of_table(self.table, self.traces)[0]
 
     def _add_states(self, steps: "Steps") -> bool:
         """Solve for the last number of states tried, then for more; False if none suffice."""
@@ -305,28 +305,22 @@ class _Rows:
     """Gathers rows in blocks; all rows of a block have the same coefficients."""
 
     def __init__(self) -> None:
-        self.index: list[NDArray[np.int32]] = []
-        self.value: list[Floats] = []
-        self.widths: list[NDArray[np.int64]] = []
-        self.lower: list[Floats] = []
-        self.upper: list[Floats] = []
+        self.blocks: list[tuple[NDArray[Any], ...]] = []
 
     def add(
         self, variables: NDArray[np.int64], *, signs: Floats, lower: float, upper: float
     ) -> None:
         """Add a block: one row of variables for each row, one sign for each column."""
         rows, width = variables.shape
-        self.index.append(variables.astype(np.int32).ravel())
-        self.value.append(np.tile(signs, rows))
-        self.widths.append(np.full(rows, width))
-        self.lower.append(np.full(rows, lower))
-        self.upper.append(np.full(rows, upper))
+        bounds = np.full(rows, float(lower)), np.full(rows, float(upper))
+        index, value = variables.astype(np.int32).ravel(), np.tile(signs, rows)
+        self.blocks.append((*bounds, np.full(rows, width), index, value))
 
     def arrays(self) -> tuple[Floats, Floats, NDArray[np.int64], NDArray[np.int32], Floats]:
         """Return the bounds, starts, indices and values of all rows."""
-        starts = np.concatenate([[0], np.cumsum(np.concatenate(self.widths))])
-        lower, upper = np.concatenate(self.lower), np.concatenate(self.upper)
-        return lower, upper, starts, np.concatenate(self.index), np.concatenate(self.value)
+        columns = zip(*self.blocks, strict=True)
+        lower, upper, widths, index, value = (np.concatenate(column) for column in columns)
+        return lower, upper, np.concatenate([[0], np.cumsum(widths)]), index, value
 
 
 def _varying_rewards(steps: Steps) -> tuple[Codes, Codes, Codes]:
@@ -419,8 +413,8 @@ def solve(program: Program, clock: Clock) -> Solution:
 def _run_in_thread(run: Callable[[], object], stop: Callable[[], object], clock: Clock) -> bool:
     """Run a solver in a thread, so that Ctrl-C is handled; return whether it finished.
 
-    A solver that ignores requests to stop is abandoned after a while: it retains
-    its memory, but does not block the caller.
+    A solver that ignores requests to stop is abandoned after a while: it retains its memory, but
+    does not block the caller. In highspy's own threads it would block all later solvers.
     """
     failures: list[BaseException] = []
 

@@ -15,9 +15,16 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.math import log
-from resolvent.errors import OptionError, TimeLimitReached
-from resolvent.paper.baselines.edge_machine import EdgesUsed, canonical, labels_read, renumbered
-from resolvent.paper.baselines.outcome import Clock, Outcome, Status, check_not_empty
+from resolvent._util.validation import check_at_least
+from resolvent.errors import TimeLimitReached
+from resolvent.paper.baselines.outcome import (
+    Clock,
+    Outcome,
+    Status,
+    check_not_empty,
+    machine_of_table,
+    renumbered,
+)
 from resolvent.preprocess.timing import NONE
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
@@ -69,8 +76,8 @@ def lrm(
     >>> outcome.details["cost"] <= outcome.details["cost_of_one_state"]
     True
     """
-    if most_states < 1 or steps < 0:
-        raise OptionError("most_states must be at least 1, steps at least 0")
+    check_at_least(1, most_states=most_states)
+    check_at_least(0, steps=steps)
     check_not_empty(traces)
     clock = Clock(time_limit)
     search = _Search(Compressed.of(traces, first_counts), most_states, Random(seed))  # noqa: S311
@@ -80,20 +87,19 @@ def lrm(
             pass
     except TimeLimitReached:
         status = "time limit"
-    table = canonical(search.best[:, : len(traces.labels)], labels_read(traces), traces.offsets)
-    used = EdgesUsed.of(table, traces)
+    machine, varying_edges = machine_of_table(search.best[:, : len(traces.labels)], traces)
     return Outcome(
         method="lrm",
         status=status,
         seconds=clock.seconds,
-        machine=used.machine(list(traces.labels), len(table)),
+        machine=machine,
         details={
             "cost": search.best_cost,
             "cost_of_one_state": search.first_cost,
             "steps": search.steps,
             "machines": search.machines,
-            "labels": len(search.data),
-            "edges_with_several_rewards": int(np.count_nonzero(used.differs)),
+            "labels": len(search.data.read),
+            "edges_with_several_rewards": varying_edges,
             "first_counts": first_counts,
             "seed": seed,
         },
@@ -143,13 +149,9 @@ class Compressed:
         first[now[offsets[:-1]]] = True
         return cls(read, pair, offsets, labels, first)
 
-    def __len__(self) -> int:
-        return len(self.read)
-
     def states(self, table: Table) -> Codes:
         """Return the state at each row."""
-        flat = np.ascontiguousarray(table.ravel())
-        return _core.walk_states(flat, self.labels, self.read, self.offsets)
+        return _core.walk_states(table.ravel(), self.labels, self.read, self.offsets)
 
     def cost(self, states: Codes) -> float:
         """Return Σ log |N_{x, l}|; a label with one successor costs nothing."""
@@ -185,8 +187,7 @@ class _Search:
         self.data, self.most_states, self.random = data, most_states, random
         self.current = self.best = np.zeros((1, data.labels), np.int32)
         self.first_cost = self.best_cost = data.cost(data.states(self.current))
-        self.steps = 0
-        self.machines = 1
+        self.steps, self.machines = 0, 1
         self._tabu: dict[bytes, None] = {}  # in the order of visits
 
     def step(self, clock: Clock) -> bool:
