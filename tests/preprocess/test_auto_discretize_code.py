@@ -99,11 +99,11 @@ days = TraceSet(
 
 
 def test_each_number_before_at_and_after_a_step():
-    (heat,) = Steps.of(days, [(0,)], ["reward"], 10**6).numbers
+    ((before, now, after),) = Steps.of(days, [(0,)], ["reward"], 10**6).numbers
     nothing = np.nan
-    np.testing.assert_array_equal(heat.before, [nothing, 20.5, nothing])
-    np.testing.assert_array_equal(heat.now, [20.5, nothing, 18.5])
-    np.testing.assert_array_equal(heat.after, [nothing, 19.5, 18.0])
+    np.testing.assert_array_equal(before, [nothing, 20.5, nothing])
+    np.testing.assert_array_equal(now, [20.5, nothing, 18.5])
+    np.testing.assert_array_equal(after, [nothing, 19.5, 18.0])
 
 
 def test_the_columns_besides_numbers():

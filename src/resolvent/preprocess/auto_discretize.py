@@ -32,9 +32,13 @@ from resolvent.traces.digest import trace_hashes
 from resolvent.traces.schema import ACTION, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import StepColumn, TraceSet
+from resolvent.traces.vocabulary import distinct_numbers
 
 Ints: TypeAlias = NDArray[np.int64]
 Edges: TypeAlias = tuple[float, ...]
+StepNumber: TypeAlias = tuple[Floats, Floats, Floats]
+"""A number's value before, at and after each step; nan for text and before first steps."""
+
 N = TypeVar("N", bound=np.generic)
 
 BINS: Final = 12  # maximum number of intervals of a number
@@ -120,24 +124,12 @@ class Column(NamedTuple):
     size: int
 
 
-class StepNumber(NamedTuple):
-    """A number's value before, at and after each step; nan for text and before first steps."""
-
-    before: Floats
-    now: Floats
-    after: Floats
-
-
 @dataclass(frozen=True)
 class Steps:
     """The columns of steps to encode, and the columns of their contexts.
 
-    Attributes:
-        actions: The actions without these numbers.
-        rest: The observations without these numbers.
-        previous_outputs: All outputs at the step before.
-        outputs: The outputs to encode besides the numbers.
-        encodes_numbers: Whether the numbers after a step are encoded, too.
+    `actions` and `rest` (of the observations) are without the numbers; `outputs` are encoded, and
+    the numbers after each step as well if `encodes_numbers`.
     """
 
     numbers: tuple[StepNumber, ...]
@@ -197,13 +189,8 @@ def together(*columns: Column) -> Column:
     codes, size = columns[0]
     for column in columns[1:]:
         pairs = codes * column.size + column.codes
-        if size * column.size > 8 * len(pairs):
-            distinct, codes = np.unique(pairs, return_inverse=True)
-            size = len(distinct)
-        else:  # a table of all pairs is faster than sorting
-            occurs = np.zeros(size * column.size, bool)
-            occurs[pairs] = True
-            codes, size = (np.cumsum(occurs) - 1)[pairs], int(occurs.sum())
+        distinct, codes = distinct_numbers(pairs, size * column.size)
+        size = len(distinct)
     return Column(codes, size)
 
 
@@ -223,7 +210,7 @@ def _step_number(
         parts = [part[index] if isinstance(key, int) else part[index][1] for part in parts]
     numbers = (math.nan if isinstance(part, str) else part for part in parts)
     values = np.array(list(numbers), np.float64)
-    return StepNumber(_before(values[now], is_first, math.nan), values[now], values[after])
+    return _before(values[now], is_first, math.nan), values[now], values[after]
 
 
 def _output_codes(column: StepColumn, rows: int) -> Column:
@@ -312,11 +299,9 @@ class PredictiveCode:
         steps = self.steps
         numbers = (number for number in range(len(steps.numbers)) if number != varied)
         cells = [self._cells_of(*row) for row in zip(numbers, edges, strict=True)]
+        rest = together(steps.actions, steps.rest, *(now for _, now, _ in cells))
         constant = Column(np.zeros(len(steps), np.int64), 1)
-        return (
-            together(steps.actions, steps.rest, *(now for _, now, _ in cells)),
-            together(constant, *(before for before, _, _ in cells)),
-        )
+        return rest, together(constant, *(before for before, _, _ in cells))
 
     def _single_bits(self, number: int, edges: Edges) -> list[float]:
         """Return the bits of each output by the action and one number, or the outputs before."""
@@ -332,16 +317,17 @@ class PredictiveCode:
         """
         log_gamma_of = self._log_gamma
         counted = [(context.codes, _counts(context.codes)) for context in contexts]
-        min_bits = []
-        for output in outputs:
-            bits = []
-            for codes, counts in counted if output.size > 1 else ():
-                pairs = _counts(codes * output.size + output.codes)
-                learned = log_gamma_of[2 * counts + output.size] - log_gamma_of[output.size]
-                predicted = log_gamma_of[2 * pairs + 1] - log_gamma_of[1]
-                bits.append(float(learned.sum() - predicted.sum()))
-            min_bits.append(min(bits, default=0.0))
-        return min_bits
+
+        def bits(output: Column, codes: Ints, counts: Ints) -> float:
+            pairs = _counts(codes * output.size + output.codes)
+            learned = log_gamma_of[2 * counts + output.size] - log_gamma_of[output.size]
+            predicted = log_gamma_of[2 * pairs + 1] - log_gamma_of[1]
+            return float(learned.sum() - predicted.sum())
+
+        return [
+            min(bits(output, *context) for context in counted) if output.size > 1 else 0.0
+            for output in outputs
+        ]
 
 
 def _cell_codes(values: Floats, edges: Edges) -> Column:
@@ -387,7 +373,7 @@ class _Search:
         self.code = PredictiveCode(steps)
         self.edges: list[Edges] = [()] * len(steps.numbers)
         self.length = self.code.bits(self.edges)
-        self.values = [number.now[~np.isnan(number.now)] for number in steps.numbers]
+        self.values = [now[~np.isnan(now)] for _, now, _ in steps.numbers]
         self.cuts = [cuts(values, COARSE - 1).tolist() for values in self.values]
 
     def grow(self) -> None:

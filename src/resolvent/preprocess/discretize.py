@@ -5,8 +5,10 @@ replaces them.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from itertools import compress
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,8 +30,10 @@ from resolvent.preprocess.intervals import (
 )
 from resolvent.traces.digest import trace_hashes
 from resolvent.traces.schema import ACTION, OBSERVATION
-from resolvent.traces.symbols import Symbol, as_array, as_symbol, symbol_text
+from resolvent.traces.symbols import Symbol, as_array, as_symbol, is_mapping, symbol_text
 from resolvent.traces.trace_set import TraceSet, with_column
+
+Counts: TypeAlias = NDArray[np.int64]
 
 EXPLICIT: Final = "given"
 AUTO: Final = "auto"
@@ -91,13 +95,11 @@ class Discretizer:
             raise OptionError(f"of={quoted(self.of)}: use {OBSERVATION!r} or {ACTION!r}")
         if not isinstance(self.ints, bool):
             raise OptionError(f"ints={quoted(self.ints)}: choose True or False")
+        intervals, sizes = dict(self.intervals_ or ()), dict(self.sizes_)
         put = object.__setattr__
         put(self, "bins", _checked_bins(self.bins))
         put(self, "columns", None if self.columns is None else as_positions(self.columns))
-        reader = None
-        if self.intervals_ is not None:
-            reader = Parts.of(dict(self.intervals_), dict(self.sizes_))
-        put(self, "_reader", reader)
+        put(self, "_reader", Parts.of(intervals, sizes) if self.is_fitted else None)
 
     @classmethod
     def at(
@@ -118,13 +120,9 @@ class Discretizer:
         by_position: Mapping[Any, Any] = edges if isinstance(edges, Mapping) else {(): edges}
         if not by_position:
             raise OptionError("Discretizer.at: give the edges of at least one number")
-        rows = [_checked_edges(row) for row in by_position.values()]
-        return cls(
-            EXPLICIT,
-            tuple(len(row) + 1 for row in rows),
-            intervals_=tuple(zip(as_positions(by_position), map(Intervals, rows), strict=True)),
-            of=of,
-        )
+        rows = list(map(_checked_edges, by_position.values()))
+        intervals = tuple(zip(as_positions(by_position), map(Intervals, rows), strict=True))
+        return cls(EXPLICIT, tuple(len(row) + 1 for row in rows), intervals_=intervals, of=of)
 
     @property
     def is_fitted(self) -> bool:
@@ -161,25 +159,20 @@ class Discretizer:
                 f"{len(numbers)} ({', '.join(self._text(number.position) for number in numbers)}): "
                 "give one count for each, or one for all"
             )
-        return self.with_intervals(
-            content,
-            {
-                number.position: intervals_of(number.values, self.method, count, seed)
-                for number, count in zip(numbers, bins, strict=True)
-            },
-        )
+        intervals = {
+            number.position: intervals_of(number.values, self.method, count, seed)
+            for number, count in zip(numbers, bins, strict=True)
+        }
+        return self.with_intervals(content, intervals)
 
     def with_intervals(
         self, content: "Content", intervals: Mapping[Position, Intervals], method: str | None = None
     ) -> "Discretizer":
         """Return a discretizer with these intervals, for observations of this shape."""
         prefixes = {path[:length] for path in intervals for length in range(len(path))}
-        return replace(
-            self,
-            method=method or self.method,
-            intervals_=tuple(intervals.items()),
-            sizes_=tuple((path, size) for path, size in content.sizes if path in prefixes),
-        )
+        sizes = tuple((path, size) for path, size in content.sizes if path in prefixes)
+        of_numbers = tuple(intervals.items())
+        return replace(self, method=method or self.method, intervals_=of_numbers, sizes_=sizes)
 
     def chosen(self, content: "Content") -> "tuple[Number, ...]":
         """Return the numbers to discretize."""
@@ -281,10 +274,7 @@ class Discretizer:
 
 @dataclass(frozen=True)
 class Number:
-    """A number in observations: its position, its value in each, and whether all are ints.
-
-    Text at the number's position is skipped in `values`.
-    """
+    """A number in observations: its position, its values without text, and whether all are ints."""
 
     position: Position
     values: Floats
@@ -296,7 +286,6 @@ class Content:
     """The numbers in observations that may be discretized, and the shape around them.
 
     Attributes:
-        numbers: The numbers.
         sizes: The number of parts of each tuple or mapping that may contain numbers.
         pictures: The positions and shapes of arrays with too many numbers.
     """
@@ -305,9 +294,7 @@ class Content:
     sizes: list[tuple[Position, int]] = field(default_factory=list)
     pictures: list[tuple[Position, tuple[int, ...]]] = field(default_factory=list)
 
-    def add(
-        self, symbols: Sequence[Any], counts: NDArray[np.int64], position: Position = ()
-    ) -> None:
+    def add(self, symbols: Sequence[Any], counts: Counts, position: Position = ()) -> None:
         """Add the numbers at a position, given the part there of each symbol, and its count."""
         types = set(map(type, symbols))
         if types <= {float, int, str} and types != {str}:
@@ -338,14 +325,6 @@ def numbers_in(data: TraceSet | ArrayLike, of: str = OBSERVATION) -> Content:
     """Return the numbers in traces, in observations or actions, or in the columns of an array.
 
     Equal traces count once.
-
-    >>> from resolvent.traces import Trace
-    >>> day = Trace([(20.5, "on"), (21.0, "on"), (20.5, "off")], [None] * 3, "ab")
-    >>> content = numbers_in(TraceSet([day, day]))
-    >>> [(number.position, number.values.tolist()) for number in content.numbers]
-    [((0,), [20.5, 20.5, 21.0])]
-    >>> [number.position for number in numbers_in([[0.5, 2], [1, 3]]).numbers]
-    [(0,), (1,)]
     """
     if isinstance(data, TraceSet):
         if not len(data):
@@ -369,11 +348,11 @@ def numbers_in(data: TraceSet | ArrayLike, of: str = OBSERVATION) -> Content:
         row = int(np.argwhere(~np.isfinite(array))[0][0])
         raise TraceError(f"row {row}: {array[row]} is not finite: leave such rows out")
     is_int = array.dtype.kind != "f"
+    floats = array.T.astype(np.float64)
     if array.ndim == 1:
-        return Content([Number((), array.astype(np.float64), is_int)])
-    columns = enumerate(array.T.astype(np.float64))
-    numbers = [Number((index,), column, is_int) for index, column in columns]
-    return Content(numbers, [((), array.shape[1])])
+        return Content([Number((), floats, is_int)])
+    numbers = [Number((index,), column, is_int) for index, column in enumerate(floats)]
+    return Content(numbers, [((), len(floats))])
 
 
 def distinct_traces(traces: TraceSet) -> TraceSet:
@@ -382,32 +361,27 @@ def distinct_traces(traces: TraceSet) -> TraceSet:
     return traces if len(first) == len(traces) else traces.take(np.sort(first))
 
 
-def _number(values: Sequence[Any], counts: NDArray[np.int64], position: Position) -> Number:
-    types = set(map(type, values))
-    if str in types:
-        counts = counts[[type(value) is not str for value in values]]
-        values = [value for value in values if type(value) is not str]
+def _number(values: Sequence[Any], counts: Counts, position: Position) -> Number:
+    is_number = [type(value) is not str for value in values]
     try:
-        array = np.array(values, np.float64)
+        array = np.array([*compress(values, is_number)], np.float64)
     except OverflowError:
         raise TraceError("an int is too large to be a reading: use floats") from None
-    return Number(position, np.repeat(array, counts), float not in types)
+    is_int = float not in set(map(type, values))
+    return Number(position, np.repeat(array, counts[is_number]), is_int)
 
 
 def _common_key(column: Sequence[Any]) -> str | None:
     """Return the key that all pairs of a column share; None if they are no pairs of a mapping."""
-    first = column[0]
-    if not (isinstance(first, tuple) and len(first) == 2 and isinstance(first[0], str)):
+    if not is_mapping(tuple(column)):
         return None
-    is_key = all(type(pair) is tuple and len(pair) == 2 and pair[0] == first[0] for pair in column)
-    return str(first[0]) if is_key else None
+    first, *others = {key for key, _ in column}
+    return None if others else first
 
 
 def _types_within(symbols: Sequence[Any]) -> set[type]:
-    types: set[type] = set()
-    for symbol in symbols:
-        types |= _types_within(symbol) if type(symbol) is tuple else {type(symbol)}
-    return types
+    parts = (_types_within(x) if type(x) is tuple else {type(x)} for x in symbols)
+    return set().union(*parts)
 
 
 def _no_numbers(content: Content, of: str) -> str:
@@ -438,10 +412,9 @@ def _checked_size(parts: Any) -> int:
 
 
 def _checked_edges(edges: Any) -> tuple[Any, ...]:
-    try:
+    row: tuple[Any, ...] = ()
+    with suppress(TypeError):
         row = () if isinstance(edges, str) else tuple(edges)
-    except TypeError:
-        row = ()
     if not row:
         raise OptionError(
             f"edges={quoted(edges)}: give a row of at least one number, such as [-0.2, 0, 0.2]"
@@ -451,14 +424,9 @@ def _checked_edges(edges: Any) -> tuple[Any, ...]:
 
 def _checked_bins(bins: Any) -> int | tuple[int, ...]:
     is_single_count = isinstance(bins, int | np.integer)
-    try:
+    with suppress(TypeError, ValueError):
         counts = (bins,) if is_single_count else tuple(bins)
         numbers = tuple(map(int, counts))
-        is_valid = numbers == counts and min(numbers) >= 2
-    except (TypeError, ValueError):
-        is_valid = False
-    if not is_valid:
-        raise OptionError(
-            f"bins={quoted(bins)}: give a whole number of at least 2, or a row of such"
-        )
-    return numbers[0] if is_single_count else numbers
+        if numbers == counts and min(numbers) >= 2:
+            return numbers[0] if is_single_count else numbers
+    raise OptionError(f"bins={quoted(bins)}: give a whole number of at least 2, or a row of such")

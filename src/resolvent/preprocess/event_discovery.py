@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 
 from resolvent.errors import OptionError, TraceError
 from resolvent.preprocess.event_search import SearchOptions, best_table
-from resolvent.preprocess.event_steps import (
-    EventSteps,
-    Table,
-    distinct_traces,
-    event_steps,
-)
+from resolvent.preprocess.event_steps import EventSteps, Table, distinct_traces, event_steps
 from resolvent.preprocess.labeling import LabelingFunction, LabelOrigin
 from resolvent.preprocess.samples import Histories, find_contradiction, output_samples
 from resolvent.preprocess.timing import NONE, LabelTiming
@@ -102,9 +97,7 @@ def event_candidates(
 ) -> Iterator[LabelCandidate]:
     """Yield events among observations, among actions, and among pairs of both."""
     distinct = distinct_traces(traces)
-    for reads in SOURCES:
-        if not _varies(distinct, reads):
-            continue
+    for reads in (reads for reads in SOURCES if _varies(distinct, reads)):
         tables = _tables(distinct, LabelingFunction(reads), outputs, options)
         if tables is not None:
             labeling, timing = events_of(distinct, LabelingFunction(reads), tables)
@@ -132,8 +125,7 @@ def _tables(
     for predicts in outputs:
         steps = event_steps(traces, labeling, predicts, observed)
         table = _table_of_earlier_events(steps, tables, options)
-        if table is None:
-            table = best_table(steps, options)
+        table = best_table(steps, options) if table is None else table
         if steps.count_unexplained(table):
             return None
         tables.append((steps, table))
@@ -252,11 +244,7 @@ def _named(
 
 
 def class_name(names: Sequence[str]) -> str:
-    """Return the name of a class; classes without a common member have different names.
-
-    >>> class_name(["key"]), class_name(["key", "lamp"]), class_name(["key", "lamp", "rope"])
-    ('key', 'key or lamp', 'key or 2 others')
-    """
+    """Return the name of a class; classes without a common member have different names."""
     first, *rest = names
     if not rest:
         return first

@@ -288,11 +288,9 @@ class _Growth:
             for target in range(n_states + (n_states < MOST_STATES)):
                 if target == state:
                     continue
-                if target == n_states:
-                    gain = saved - self.description.of_outputs(after) - 1.0
-                else:
-                    joined = self.description.of_outputs(counts[target] + after)
-                    gain = saved + length[target] - joined
+                is_new = target == n_states
+                joined = self.description.of_outputs(after + (0 if is_new else counts[target]))
+                gain = saved - joined - 1.0 if is_new else saved + length[target] - joined
                 transitions.extend(
                     _Transition(float(gain[index]), state, int(sources[index]), target)
                     for index in np.flatnonzero(gain > _MIN_GAIN).tolist()

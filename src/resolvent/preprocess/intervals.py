@@ -26,8 +26,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Position: TypeAlias = tuple[int | str, ...]
 """Path to a number in an observation: indices in tuples and keys of mappings.
 
-It is `()` if the observation is a number, `(2,)` for the third number of a row, and
-`("position", 0)` for the first number of a row in a mapping.
+It is `()` if the observation is a number, and `("position", 0)` for the first number of a row
+in a mapping.
 """
 
 ANY_NUMBER = "any number"  # name of the only interval of a number without edges
@@ -59,11 +59,10 @@ class Intervals:
         edges = _finite_floats(self.edges, "edges")
         if any(low >= high for low, high in pairwise(edges)):
             raise OptionError(f"edges must be strictly increasing: {list(edges)} are not")
-        texts = [number_text(edge) for edge in edges]
-        if not edges:
-            names = [ANY_NUMBER]
-        else:
-            between = [f"{low}…{high}" for low, high in pairwise(texts)]
+        names = [ANY_NUMBER]
+        if edges:
+            texts = list(map(number_text, edges))
+            between = (f"{low}…{high}" for low, high in pairwise(texts))
             names = [f"below {texts[0]}", *between, f"above {texts[-1]}"]
         if self.centers is not None:
             centers = _finite_floats(self.centers, "centers")
@@ -93,11 +92,7 @@ class Intervals:
 
 
 def number_text(number: float) -> str:
-    """Write a number with the fewest digits that distinguish it from all others.
-
-    >>> number_text(18.0), number_text(-0.05), number_text(1e-7)
-    ('18', '-0.05', '1e-07')
-    """
+    """Write a number with the fewest digits that distinguish it from all others."""
     return repr(number).removesuffix(".0")
 
 
@@ -115,11 +110,6 @@ def intervals_of(values: Floats, method: str, bins: int, seed: int) -> Intervals
     """Return at most `bins` intervals for these values by one of `METHODS`.
 
     Edges are rounded as long as hardly any value changes sides.
-
-    >>> intervals_of(np.arange(100) / 7, "quantile", 4, seed=0).names
-    ('below 3.5', '3.5…7.1', '7.1…10.6', 'above 10.6')
-    >>> intervals_of(np.array([0.0, 0, 0, 1, 9]), "uniform", 3, seed=0).names
-    ('below 3', '3…6', 'above 6')
     """
     values = np.sort(values)
     if max(-values[0], values[-1]) > LARGEST:
@@ -152,9 +142,8 @@ def _k_means(values: Floats, bins: int, seed: int) -> Intervals:
     if len(values) > MOST_CLUSTERED:
         sample = values[np.linspace(0, len(values) - 1, MOST_CLUSTERED).round().astype(int)]
     bins = min(bins, len(np.unique(sample)))
-    cluster = (
-        KMeans(n_clusters=bins, n_init=10, random_state=seed).fit(sample.reshape(-1, 1)).labels_
-    )
+    k_means = KMeans(n_clusters=bins, n_init=10, random_state=seed)
+    cluster = k_means.fit(sample.reshape(-1, 1)).labels_
     # Threads add up in any order: the clusters are the same each time, and the last digits of
     # their centers are not. So centers are computed again.
     clusters = np.split(sample, np.flatnonzero(np.diff(cluster)) + 1)
@@ -171,12 +160,7 @@ METHODS: dict[str, Callable[[Floats, int, int], Intervals]] = {
 
 
 def rounded(edges: Floats, values: Floats) -> Floats:
-    """Round edges to the fewest decimals that keep nearly all sorted values on their sides.
-
-    >>> values = np.array([0.0, 1 / 3, 2 / 3, 1])
-    >>> rounded(np.array([1 / 3, 2 / 3]), values).tolist()
-    [0.33, 0.66]
-    """
+    """Round edges to the fewest decimals that keep nearly all sorted values on their sides."""
     n_below = np.searchsorted(values, edges, side="left")
     counts = np.diff(np.concatenate([[0], n_below, [len(values)]]))
     widths = np.diff(np.concatenate([values[:1], edges, values[-1:]]))
@@ -222,12 +206,7 @@ def magnitude(number: float) -> int:
 
 @dataclass(frozen=True)
 class Parts:
-    """Discretizes some parts of a tuple, by index or key.
-
-    >>> parts = Parts.of({(0,): Intervals((0.5,)), ("heat",): Intervals((20,))}, {(): 3})
-    >>> parts((0.25, ("heat", 18.5), "dusk"))
-    ('below 0.5', ('heat', 'below 20'), 'dusk')
-    """
+    """Discretizes some parts of a tuple, by index or key."""
 
     readers: dict[int | str, "Part"]
     size: int | None = None
@@ -277,11 +256,7 @@ Part: TypeAlias = Intervals | Parts
 
 
 def part_index(parts: tuple[Any, ...], key: int | str) -> int | None:
-    """Return the index of a key's pair in a tuple, or of an index itself; None if there is none.
-
-    >>> part_index((("door", "open"), ("heat", 20.5)), "heat"), part_index((1, 2), 2)
-    (1, None)
-    """
+    """Return the index of a key's pair in a tuple, or of an index itself; None if there is none."""
     if isinstance(key, int):
         return key if 0 <= key < len(parts) else None
     for index, part in enumerate(parts):
@@ -291,11 +266,7 @@ def part_index(parts: tuple[Any, ...], key: int | str) -> int | None:
 
 
 def position_text(position: Position, of: str = OBSERVATION) -> str:
-    """Write a position in an observation or action as an expression.
-
-    >>> position_text(()), position_text((2,)), position_text(("position", 0))
-    ('the observation', '[2]', 'position[0]')
-    """
+    """Write a position in an observation or action as an expression, as `position[0]`."""
     if not position:
         return f"the {of}"
     text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in position)
@@ -303,11 +274,7 @@ def position_text(position: Position, of: str = OBSERVATION) -> str:
 
 
 def as_positions(columns: Iterable[Any]) -> tuple[Position, ...]:
-    """Return positions as paths; `OptionError` if one is invalid or occurs twice.
-
-    >>> as_positions([0, "heat", ("position", 1)])
-    ((0,), ('heat',), ('position', 1))
-    """
+    """Return positions as paths; `OptionError` if one is invalid or occurs twice."""
     if isinstance(columns, str | int):
         columns = (columns,)
     if not isinstance(columns, Iterable) or is_zero_dim(columns):

@@ -149,8 +149,6 @@ class LabelingFunction:
     def source_name(self, source: Symbol) -> str:
         """Return the name of a source; different sources have different names.
 
-        >>> LabelingFunction("action").source_name("up")
-        'up'
         >>> LabelingFunction("action+observation").source_name(("up", 3))
         'up → 3'
         """
@@ -171,12 +169,8 @@ class LabelingFunction:
         names: dict[str, list[str]] = {}
         for source, name in self.events.items():
             names.setdefault(label_text(label_of_event(name)), []).append(self.source_name(source))
-        return "\n".join(
-            [
-                f"{amount(len(names), 'event')}, made of {plural}",
-                *(f"{name}: {', '.join(sources)}" for name, sources in names.items()),
-            ]
-        )
+        lines = (f"{name}: {', '.join(sources)}" for name, sources in names.items())
+        return "\n".join([f"{amount(len(names), 'event')}, made of {plural}", *lines])
 
 
 def preceding_actions(offsets: NDArray[np.int64], action_codes: Codes) -> Codes:
@@ -201,11 +195,7 @@ def pair_sources(
 
 
 def label_of_event(event: str | Label) -> Label:
-    """Return the label of an event: one proposition, or the set of them.
-
-    >>> sorted(label_of_event("key")), sorted(label_of_event(frozenset({"key", "red"})))
-    (['key'], ['key', 'red'])
-    """
+    """Return the label of an event: one proposition, or the set of them."""
     return frozenset((event,)) if isinstance(event, str) else event
 
 
@@ -247,13 +237,6 @@ def as_labeling_function(
     """Return the labeling function for an option's value.
 
     `allow_auto`: whether the error for a wrong word suggests "auto", which the caller handles.
-
-    >>> as_labeling_function("observation").reads
-    'observation'
-    >>> as_labeling_function("obs")
-    Traceback (most recent call last):
-    resolvent.errors.OptionError: labels='obs': use one of 'given', 'observation', 'action', \
-'action+observation'
     """
     if not isinstance(labels, LabelingFunction):
         _check_origin(labels, (*LABEL_ORIGINS, "auto") if allow_auto else LABEL_ORIGINS)

@@ -45,8 +45,7 @@ class ConstantOutputs:
     @classmethod
     def nothing(cls) -> "ConstantOutputs":
         """Return the record of a removal that removed nothing."""
-        empty = np.empty(0, np.int32)
-        return cls(empty, empty, np.empty(0, np.int64))
+        return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
 
 
 def remove_redundant(samples: SampleSet) -> tuple[SampleSet, ConstantOutputs]:
@@ -68,10 +67,6 @@ def trivial_codes(labels: Vocabulary[Label], named: Iterable[Label | str] = ()) 
     """Return the codes of the trivial labels: "no event" if it occurs, and the named ones.
 
     A name is a label or its text. A name that does not occur raises `OptionError`.
-
-    >>> labels = Vocabulary([frozenset(), frozenset({"key"}), frozenset({"sofa"})])
-    >>> trivial_codes(labels), trivial_codes(labels, ["sofa"])
-    ((0,), (0, 2))
     """
     by_text = {label_text(label): code for code, label in enumerate(labels)}
     codes = {labels.code(NO_EVENT)} if NO_EVENT in labels else set()
@@ -189,21 +184,17 @@ def assess_labels(
     "No event" is trivial unless its deletion proves otherwise. Samples that contradict each
     other with all labels prove nothing.
 
-    Args:
-        samples: The samples, with all labels.
-        beyond_no_event: Whether other labels than "no event" are tested.
-        among: Marks the traces to use; all if None.
-        in_time: Labels left when it returns False are not tested.
+    Other labels than "no event" are tested if `beyond_no_event`, and until `in_time` returns
+    False. `among` marks the traces to use; all if None.
     """
-    offsets, rows = samples.offsets, None
+    numbers = np.arange(len(samples.offsets) - 1)
     if among is not None:
-        rows = np.flatnonzero(np.repeat(among, np.diff(offsets)))
-        samples = _select_traces(samples, among)
+        samples, numbers = _select_traces(samples, among), np.flatnonzero(among)
+    offsets = samples.offsets
 
     def location(row: int) -> Location:
-        row = row if rows is None else int(rows[row])
         trace = int(np.searchsorted(offsets, row, side="right")) - 1
-        return trace, row - int(offsets[trace])
+        return int(numbers[trace]), row - int(offsets[trace])
 
     deletion = _LabelDeletion(samples)
     is_consistent = deletion.test_no_event()
@@ -276,13 +267,9 @@ class _LabelDeletion:
     def _delete_each(self, codes: list[int]) -> list[int]:
         """Delete each label alone; return those with enough evidence for dropping them."""
         droppable = []
-        results = _core.delete_labels(
-            self.histories.tree,
-            self.samples.alpha,
-            self.samples.output,
-            codes,
-            len(self.samples.labels),
-        )
+        columns = self.samples.alpha, self.samples.output
+        n_labels = len(self.samples.labels)
+        results = _core.delete_labels(self.histories.tree, *columns, codes, n_labels)
         for code, (rows, agreements, bits, occurrences) in zip(codes, results, strict=True):
             if rows is not None:
                 self.contradictions[code] = rows
@@ -311,11 +298,7 @@ def _select_traces(samples: SampleSet, among: NDArray[np.bool_]) -> SampleSet:
     """Return the samples of the marked traces."""
     lengths = np.diff(samples.offsets)
     rows = np.repeat(among, lengths)
-    histories = replace(
-        samples.histories,
-        beta=samples.beta[rows],
-        offsets=np.cumsum([0, *lengths[among]], dtype=np.int64),
-    )
-    return replace(
-        samples, alpha=samples.alpha[rows], output=samples.output[rows], histories=histories
-    )
+    offsets = np.cumsum([0, *lengths[among]], dtype=np.int64)
+    histories = replace(samples.histories, beta=samples.beta[rows], offsets=offsets)
+    alpha, output = samples.alpha[rows], samples.output[rows]
+    return replace(samples, alpha=alpha, output=output, histories=histories)

@@ -118,9 +118,8 @@ def output_samples(
         alpha += traces.action_codes
         keys = np.arange(size, dtype=np.int64)
     else:
-        keys, alpha = distinct_pairs(
-            codes, traces.action_codes, len(observations), len(traces.actions)
-        )
+        sizes = len(observations), len(traces.actions)
+        keys, alpha = distinct_pairs(codes, traces.action_codes, *sizes)
     return SampleSet(alpha, output, histories, keys, observations, traces.actions, outputs)
 
 
@@ -141,9 +140,8 @@ def supplement(traces: TraceSet, states: Codes) -> ObservationColumn:
             f"up to here; infer it from these traces"
         )
     n_states = int(states.max(initial=0)) + 1
-    keys, codes = distinct_pairs(
-        traces.at_step(traces.observation_codes), states, len(traces.observations), n_states
-    )
+    observed = traces.at_step(traces.observation_codes)
+    keys, codes = distinct_pairs(observed, states, len(traces.observations), n_states)
     observation_codes, state_of_pair = np.divmod(keys, n_states)
     observations = map(list(traces.observations).__getitem__, observation_codes.tolist())
     return Vocabulary(zip(observations, state_of_pair.tolist(), strict=True)), codes
@@ -172,8 +170,7 @@ class ContradictoryRows(Exception):  # noqa: N818
 
     def __init__(self, first: int, second: int) -> None:
         super().__init__(first, second)
-        self.first = first
-        self.second = second
+        self.first, self.second = first, second
 
 
 def find_contradiction(samples: SampleSet) -> ContradictoryRows | None:

@@ -93,11 +93,7 @@ def default_outputs(columns: Iterable[str], *, observations: int) -> tuple[str, 
 
 
 def column_text(name: str) -> str:
-    """Return the name of a column in errors.
-
-    >>> column_text("reward"), column_text("cost")
-    ('rewards', 'column `cost`')
-    """
+    """Return the name of a column in errors, such as `rewards` or `column cost`."""
     return f"{name}s" if name in _OWN_NAMES else f"column `{short(name)}`"
 
 

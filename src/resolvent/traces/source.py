@@ -188,19 +188,19 @@ class JoinedSource(TraceSource):
 
     def read(self, shard: int) -> TraceSet:
         """Return the traces of one shard."""
-        source, shard_of_source = self._located(shard)
-        return source.read(shard_of_source)
+        source, number = self._located(shard)
+        return source.read(number)
 
     def info(self, shard: int) -> ShardInfo:
         """Return what is known about one shard, named after its source if it has no name there."""
-        source, shard_of_source = self._located(shard)
-        info = source.info(shard_of_source)
+        source, number = self._located(shard)
+        info = source.info(number)
         return info._replace(name=info.name or f"trace set {self.sources.index(source)}")
 
     def fingerprint(self, shard: int) -> Any:
         """Return all that a shard depends on, as plain data; None if it is in memory."""
-        source, shard_of_source = self._located(shard)
-        return source.fingerprint(shard_of_source)
+        source, number = self._located(shard)
+        return source.fingerprint(number)
 
     def _located(self, shard: int) -> tuple[TraceSource, int]:
         """Return the source of a shard, and its number there."""

@@ -225,11 +225,7 @@ def event_text(symbol: Symbol) -> str:
 
 
 def as_array(symbol: Symbol) -> NDArray[Any] | None:
-    """Return a symbol that was an array of numbers as an array; None for other symbols.
-
-    >>> as_array(((1, 2), (3, 4))).sum(), as_array(("a", 1)), as_array(())
-    (np.int64(10), None, None)
-    """
+    """Return a symbol that was an array of numbers as an array; None for other symbols."""
     if not isinstance(symbol, tuple):
         return None
     try:
@@ -241,18 +237,11 @@ def as_array(symbol: Symbol) -> NDArray[Any] | None:
 
 
 def is_mapping(symbol: Symbol) -> bool:
-    """Return whether a symbol was a mapping: a tuple of pairs that begin with a string key.
-
-    >>> is_mapping(as_symbol({"direction": 3})), is_mapping((1, 2)), is_mapping(())
-    (True, False, False)
-    """
-    return (
-        isinstance(symbol, tuple)
-        and len(symbol) > 0
-        and all(
-            isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)
-            for pair in symbol
-        )
+    """Return whether a symbol was a mapping: a tuple of pairs that begin with a string key."""
+    if not isinstance(symbol, tuple) or not symbol:
+        return False
+    return all(
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in symbol
     )
 
 
@@ -329,11 +318,7 @@ def difference_text(first: Symbol, second: Symbol) -> str:
 
 
 def path_text(path: PartPath) -> str:
-    """Return the text of a path within a symbol, keys with dots and indices in brackets.
-
-    >>> path_text((3, 2, 0)), path_text(("image", 3, 2)), path_text(("robot", "arm"))
-    ('[3, 2, 0]', 'image[3, 2]', 'robot.arm')
-    """
+    """Return the text of a path within a symbol, as `robot.arm[3, 2]`."""
     text = ""
     for is_index, keys in groupby(path, lambda key: isinstance(key, int)):
         if is_index:
@@ -436,11 +421,7 @@ def error_text(error: BaseException) -> str:
 
 
 def parameters_of(labeling_fn: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the parameters of a labeling function: `ONE`, `STEP` or `STEP_AND_INFO`.
-
-    >>> parameters_of(lambda observation: "key")
-    ('observation',)
-    """
+    """Return the parameters of a labeling function: `ONE`, `STEP` or `STEP_AND_INFO`."""
     if not callable(labeling_fn):
         raise OptionError(
             f"labeling_fn is a {type(labeling_fn).__name__}: give a function of {_SIGNATURES}"

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from resolvent._util.text import short
-from resolvent._util.validation import check_arguments, quoted
+from resolvent._util.validation import check_arguments, is_zero_dim, quoted
 from resolvent.errors import MissingExtra, OptionError, TraceError, located
 from resolvent.traces.columns import (
     Column,
@@ -80,23 +80,18 @@ class TraceSet(Sequence[Trace]):
     truncated: NDArray[np.bool_]
 
     def __init__(self, traces: Iterable[Trace] = ()) -> None:
-        try:
-            elements = iter(traces)
-        except TypeError:
-            raise TraceError(
-                f"{type(traces).__name__} is not a list of traces: give a list"
-            ) from None
+        if not isinstance(traces, Iterable) or is_zero_dim(traces):
+            raise TraceError(f"{type(traces).__name__} is not a list of traces: give a list")
         episodes = EpisodeBuilder()
-        for number, trace in enumerate(elements):
+        for number, trace in enumerate(traces):
             if not isinstance(trace, Trace):
                 type_name = type(trace).__name__
                 raise TraceError(
                     f"trace {number} is of type {type_name}: make it a resolvent.Trace"
                 )
             try:
-                episodes.add(
-                    trace.all_columns, terminated=trace.terminated, truncated=trace.truncated
-                )
+                flags = {"terminated": trace.terminated, "truncated": trace.truncated}
+                episodes.add(trace.all_columns, **flags)
             except TraceError as error:
                 raise located(f"trace {number}", error) from error
         vars(self).update(vars(TraceSet.from_episodes(episodes)))
@@ -167,22 +162,21 @@ class TraceSet(Sequence[Trace]):
         traces.labels, traces.label_codes = stored.pop(LABEL)
         traces.actions, traces.action_codes = stored.pop(ACTION)
         traces.columns = MappingProxyType(in_column_order(stored))
-        traces._check_lengths()
-        return traces
-
-    def _check_lengths(self) -> None:
-        if not len(self.offsets):
+        if not len(traces.offsets):
             raise TraceError("offsets is empty: give at least 0")
-        count, steps = len(self), self.steps
-        step_codes = (self.action_codes, *(column.codes for column in self.columns.values()))
+        count, steps = len(traces), traces.steps
+        lengths = {
+            name: len(codes) - (count if name in OBSERVED_COLUMNS else 0)
+            for name, codes in traces.codes.items()
+        }
         if not (
-            len(self.terminated) == len(self.truncated) == count
-            and all(len(codes) == steps for codes in step_codes)
-            and len(self.observation_codes) == len(self.label_codes) == steps + count
-            and self.offsets[0] == 0
-            and bool(np.all(np.diff(self.offsets) >= 1))
+            len(traces.terminated) == len(traces.truncated) == count
+            and {*lengths.values()} == {steps}
+            and traces.offsets[0] == 0
+            and bool(np.all(np.diff(traces.offsets) >= 1))
         ):
             raise TraceError("the columns of a trace set do not fit its offsets")
+        return traces
 
     @property
     def rewards(self) -> Vocabulary[float]:

@@ -6,6 +6,7 @@ sorted order (`Vocabulary`), so that the order of the traces makes no difference
 
 import reprlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -138,17 +139,17 @@ class Interner(dict[V, int], Generic[V]):
 
     def values_in_order(self) -> list[V]:
         """Return the distinct values by code."""
+        values: list[Any] = list(self)
         if self.mixed:
-            try:
-                floats = [float(value) for value in self]  # type: ignore[arg-type]
-            except OverflowError:
-                floats = []
+            floats: list[Any] = []
+            with suppress(OverflowError):
+                floats = list(map(float, values))
             if len(set(floats)) < len(self):
                 raise TraceError(
                     "ints and floats are mixed, and some ints are too large to be floats; use one"
                 )
-            return floats  # type: ignore[return-value]
-        return list(self)
+            return floats
+        return values
 
 
 def _with_article(value_type: type) -> str:
@@ -191,7 +192,7 @@ def distinct_numbers(
     >>> distinct_numbers(np.array([7, 2, 7]), 10)
     (array([2, 7]), array([1, 0, 1]))
     """
-    if bound > MAX_TABLE_SIZE:
+    if bound > min(MAX_TABLE_SIZE, 32 * len(numbers)):
         return np.unique(numbers, return_inverse=True)
     occurs = np.zeros(bound, bool)
     occurs[numbers] = True

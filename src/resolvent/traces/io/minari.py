@@ -6,10 +6,9 @@ Labels are read from the infos, from the first of `labels`, `label`, `events` th
 - a mapping from proposition to booleans;
 - a table of booleans, whose columns become the propositions "0", "1", ….
 
-Further columns are the infos of these names, from the row after each step; the metadata list those
-that were written here. Labels are written as strings, ints as `Discrete`, strings as `Text`,
-numbers and arrays of numbers as `Box`. Other symbols, such as tuples of names and numbers, become
-codes, and the metadata list their meanings.
+Further columns are infos, too, from the row after each step; the metadata list those written here.
+Labels are written as strings, ints as `Discrete`, strings as `Text`, numbers and arrays of numbers
+as `Box`. Other symbols become codes, and the metadata list their meanings.
 """
 
 import shutil
@@ -58,10 +57,7 @@ def read_minari(
     labeling_fn: Callable[..., Any] | None = None,
     columns: Sequence[str] = (),
 ) -> TraceSet:
-    """Read a dataset that is on this machine; nothing is downloaded.
-
-    `columns` are infos to read as further columns, beside those that the metadata list.
-    """
+    """Read a dataset that is on this machine, as `read_traces` does; nothing is downloaded."""
     name = MINARI_PREFIX + dataset_id
     with _plain_errors(name):
         minari = import_module("minari")

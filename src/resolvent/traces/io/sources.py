@@ -69,7 +69,14 @@ def read_source(
     events = as_names(schema.label) + as_names(schema.next_label)
 
     def read(columns: Sequence[str]) -> pa.Table:
-        return _read_csv(path, columns, delimiter, missing, progress, events)
+        with unchanged(path):
+            texts = _read_texts(path, columns, delimiter, missing, progress)
+        typed = {}
+        for name in columns:  # frees the texts of a column once its type is known
+            # Decimals stay texts where they are names of events: 2.50 is not 2.5.
+            typed[name] = _typed(texts[name], decimals=name not in events)
+            texts = texts.drop_columns([name])
+        return pa.table(typed)
 
     def locate(row: int) -> str:
         return f"{path}, line {row + 2}"  # lines count from 1, and the first is the header
@@ -227,27 +234,6 @@ def header_of(start: bytes, location: str, delimiter: str | None = None) -> tupl
     return names, separator
 
 
-def _read_csv(
-    path: Path,
-    columns: Sequence[str],
-    delimiter: str,
-    missing: Sequence[str],
-    progress: FractionListener | None = None,
-    events: Sequence[str] = (),
-) -> pa.Table:
-    """Read some columns of a CSV file, plain or compressed by gzip or zstd.
-
-    Decimals stay texts in columns in `events`, where they are names: 2.50 is not 2.5.
-    """
-    with unchanged(path):
-        texts = _read_texts(path, columns, delimiter, missing, progress)
-    typed = {}
-    for name in columns:  # frees the texts of a column once its type is known
-        typed[name] = _typed(texts[name], decimals=name not in events)
-        texts = texts.drop_columns([name])
-    return pa.table(typed)
-
-
 def _read_texts(
     path: Path,
     columns: Sequence[str],
@@ -255,6 +241,7 @@ def _read_texts(
     missing: Sequence[str],
     progress: FractionListener | None,
 ) -> pa.Table:
+    """Read some columns of a CSV file, plain or compressed by gzip or zstd, as texts."""
     with pa.OSFile(str(path)) as raw:
         size = max(os.path.getsize(path), 1)  # noqa: PTH202 -- it may be a pipe
         try:

@@ -153,11 +153,6 @@ class _Conversion:
             return None
         return np.delete(np.arange(self.rows.table.num_rows), self.rows.ends[~self.extra] - 1)
 
-    @cached_property
-    def last_steps(self) -> NDArray[np.int64]:
-        """The positions among the steps of the last step of each episode."""
-        return np.cumsum(self.lengths) - 1
-
     def _check_layout(self) -> None:
         """Raise `TraceError` unless steps are 0, 1, 2, … and each episode has a final row."""
         table, starts = self.rows.table, self.rows.starts
@@ -235,26 +230,25 @@ class _Conversion:
         values, codes = self._symbols(schema.observation)
         if not len(at):
             return values, codes
-        if schema.next_observation is None:
+        role = schema.next_observation
+        if role is None:
             after: Column = [as_symbol(schema.final_observation)], np.zeros(len(at), np.int32)
-            with locating("final_observation"):
-                values, of_rows, of_last = _joint_codes((values, codes), after)
-            return values, np.insert(of_rows, at, of_last)
-        after = self._symbols(schema.next_observation, of_steps=True)
-        with locating(f"`{visible(str(schema.next_observation))}`"):
-            values, of_rows, after_steps = _joint_codes((values, codes), after)
-        self._check_next_observations(of_rows, after_steps)
-        return values, np.insert(of_rows, at, after_steps[self.last_steps[self.extra]])
+        else:
+            after = self._symbols(role, of_steps=True)
+        with locating("final_observation" if role is None else f"`{visible(str(role))}`"):
+            values, of_rows, of_after = _joint_codes((values, codes), after)
+        if role is not None:
+            last = (np.cumsum(self.lengths) - 1)[self.extra]
+            self._check_next_observations(of_rows, np.delete(of_after, last))
+            of_after = of_after[last]
+        return values, np.insert(of_rows, at, of_after)
 
     def _check_next_observations(self, of_rows: Codes, after_steps: Codes) -> None:
         """Raise `TraceError` unless each row begins with the next observation before it."""
-        first = np.zeros(len(of_rows), bool)
-        first[self.rows.starts] = True
-        continues = np.ones(len(after_steps), bool)
-        continues[self.last_steps[self.extra]] = False
-        wrong = of_rows[~first] != after_steps[continues]
+        rows = np.delete(np.arange(len(of_rows)), self.rows.starts)
+        wrong = of_rows[rows] != after_steps
         if np.any(wrong):
-            row = int(np.flatnonzero(~first)[np.argmax(wrong)])
+            row = int(rows[np.argmax(wrong)])
             raise TraceError(
                 f"{self.rows.locate(row)}: the observation is not the next_observation of the "
                 f"row before it in {self._episode(row)}: is a row missing, or the order wrong?"

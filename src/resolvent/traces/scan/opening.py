@@ -68,10 +68,6 @@ _SORT_TABLE = (
 """Remedies where the rows of an episode are not consecutive."""
 
 
-_Readable = tuple[str, pa.Schema, dict[str, Any]]
-"""The name of a file, its columns, and those with one value by the keys of its folders."""
-
-
 def read_footers(
     files: Sequence[StoredFile], episode: Sequence[str] = (), *, skips: bool = False
 ) -> tuple[StoredFiles, list[Footer]]:
@@ -99,8 +95,8 @@ def open_files(
     """
     episode = ("episode",) if schema is None else as_names(schema.episode)
     stored, footers = read_footers(files, episode, skips=skips)
-    schema = _shared_schema(stored, footers, schema, columns)
-    _check_same_types(stored, footers, schema)
+    schema = _shared_schema(footers, schema, columns)
+    _check_same_types(footers, schema)
     across_files = schema.layout != "traces"
     shards = _split(stored, footers, episode, across_files=across_files, skips=skips)
     if not episode and len(shards) > 1:
@@ -119,16 +115,16 @@ def read_files(
 ) -> TableTraces:
     """Read all traces of files, as for `open_files`; the rows of an episode may be anywhere."""
     stored, footers = read_footers(files)
-    schema = _shared_schema(stored, footers, schema, columns)
+    schema = _shared_schema(footers, schema, columns)
     read = []
-    for number, (file, footer) in enumerate(zip(files, footers, strict=True)):
+    for number, footer in enumerate(footers):
         if progress:
             progress(number / len(files))
-        check_rows(file, footer, len(schema.columns))
+        check_rows(footer, len(schema.columns))
         row_groups = [RowGroup(number, group, 0, rows) for group, rows in enumerate(footer.groups)]
         if rows := sum(footer.groups):
             table = stored.read(row_groups, schema.columns)
-            read.append(Rows(table, ((file.name, 0, rows),)))
+            read.append(Rows(table, ((footer.name, 0, rows),)))
     if schema.layout == "traces":
         names = [rows.spans[0][0] for rows in read]
         parts = [
@@ -141,20 +137,13 @@ def read_files(
 
 
 def _shared_schema(
-    stored: StoredFiles,
-    footers: Sequence[Footer],
-    schema: TableSchema | None,
-    columns: Sequence[str],
+    footers: Sequence[Footer], schema: TableSchema | None, columns: Sequence[str]
 ) -> TableSchema:
     """Return the schema of files, which need to have the same columns."""
-    readable = [
-        (file.name, footer.schema, stored.constants(number))
-        for number, (file, footer) in enumerate(zip(stored.files, footers, strict=True))
-        if footer.error is None
-    ]
+    readable = [footer for footer in footers if footer.error is None]
     if not readable:
         raise DamagedFile(
-            f"{stored.files[0].name}: neither this file nor any other of "
+            f"{footers[0].name}: neither this file nor any other of "
             f"{amount(len(footers), 'file')} can be read: they look damaged; make them again"
         )
     if schema is None:
@@ -162,25 +151,28 @@ def _shared_schema(
     else:
         schema = _schema_of_table_files(readable, schema)
     if not any(sum(footer.groups) for footer in footers):
-        raise TraceError(f"{readable[0][0]} holds no traces: the table has no rows")
+        raise TraceError(f"{readable[0].name} holds no traces: the table has no rows")
     return schema
 
 
-def _schema_of_trace_files(readable: Sequence[_Readable], columns: Sequence[str]) -> TableSchema:
+def _schema_of_trace_files(readable: Sequence[Footer], columns: Sequence[str]) -> TableSchema:
     """Return the schema of files of traces, which need the same step columns."""
     schemas: list[TableSchema] = []
-    for name, columns_of_file, constants in readable:
-        with locating(name):
-            own = _schema_of_traces(columns_of_file, columns, constants)
-            names = columns_of_file.names
+    first_file = readable[0].name
+    for footer in readable:
+        with locating(footer.name):
+            own = _schema_of_traces(footer.schema, columns, footer.constants)
+            names = footer.schema.names
             check_columns([column for column in own.columns if column in names], names)
             schemas.append(own)
             first = schemas[0].step_columns
             for column in {*first} ^ {*own.step_columns}:
-                files = (readable[0][0], name) if column in first else (name, readable[0][0])
+                with_it, without = first_file, footer.name
+                if column not in first:
+                    with_it, without = without, with_it
                 raise TraceError(
-                    f"the columns are not those of {readable[0][0]}: {files[0]} has "
-                    f"`{visible(column)}`, and {files[1]} does not; give all files the same columns"
+                    f"the columns are not those of {first_file}: {with_it} has "
+                    f"`{visible(column)}`, and {without} does not; give all files the same columns"
                 )
     constant = {name for schema in schemas for name in schema.constants}
     return replace(
@@ -196,8 +188,7 @@ def _schema_of_traces(
 ) -> TableSchema:
     """Return the columns to read from a file of traces.
 
-    `columns` are further columns to read beside those that the file lists as its own; they may be
-    `keys` of its folders, too.
+    Beside its own these are `columns`, which may be `keys` of its folders, too.
     """
     names = schema.names
     missing = [name for name in _REQUIRED if name not in names]
@@ -236,20 +227,20 @@ def _own_columns(schema: pa.Schema) -> list[str]:
     return [check_column_name(name) for name in names if name in schema.names]
 
 
-def _schema_of_table_files(readable: Sequence[_Readable], schema: TableSchema) -> TableSchema:
+def _schema_of_table_files(readable: Sequence[Footer], schema: TableSchema) -> TableSchema:
     """Return the schema of a table, whose columns are in all files or in the keys of folders."""
     constant: set[str] = set()
-    for name, columns_of_file, constants in readable:
-        names = columns_of_file.names
-        keys = [key for key in constants if key not in names]
+    for footer in readable:
+        names = footer.schema.names
+        keys = [key for key in footer.constants if key not in names]
         constant.update(keys)
         wanted = [column for column in schema.columns if column not in keys or column != FILE_NAME]
-        check_columns(wanted, [*names, *(key for key in keys if key != FILE_NAME)], name)
+        check_columns(wanted, [*names, *(key for key in keys if key != FILE_NAME)], footer.name)
     outputs = schema.column_of_output.values()
     return replace(schema, constants=tuple(name for name in outputs if name in constant))
 
 
-def _check_same_types(stored: StoredFiles, footers: Sequence[Footer], schema: TableSchema) -> None:
+def _check_same_types(footers: Sequence[Footer], schema: TableSchema) -> None:
     """Refuse files with a column of another kind than in the first file that has it.
 
     Integers of any width are of one kind, and so are texts; for rewards and flags, which are
@@ -258,18 +249,16 @@ def _check_same_types(stored: StoredFiles, footers: Sequence[Footer], schema: Ta
     numbers = (schema.reward, schema.terminated, schema.truncated)
     for column in schema.columns:
         first: tuple[str, pa.DataType] | None = None
-        for file, footer in zip(stored.files, footers, strict=True):
-            if column not in footer.schema.names:
-                continue
-            dtype = footer.schema.field(column).type
+        for footer in footers:
+            dtype = footer.schema.field(column).type if column in footer.schema.names else pa.null()
             if pa.types.is_null(dtype):
                 continue
             if first is None:
-                first = file.name, dtype
+                first = footer.name, dtype
             elif _type_class(dtype, column in numbers) != _type_class(first[1], column in numbers):
                 raise TraceError(
-                    f"{file.name}: the column `{visible(column)}` is of type {dtype}, but of type "
-                    f"{first[1]} in {first[0]}: write both with the same type"
+                    f"{footer.name}: the column `{visible(column)}` is of type {dtype}, but of "
+                    f"type {first[1]} in {first[0]}: write both with the same type"
                 )
 
 
@@ -320,7 +309,7 @@ def _split(
         if footer.error is not None:  # a shard of its own, where episodes may begin or end
             starts.append(len(row_groups))
             row_groups.append(RowGroup(number, 0, 0, 0))
-            bounds.append(_bounds_by_path(stored, number, footers, episode))
+            bounds.append(_bounds_by_path(footer, footers, episode))
     shard_bounds = [
         common_bounds(bounds[start:stop]) for start, stop in pairwise((*starts, len(row_groups)))
     ]
@@ -358,11 +347,10 @@ def _split(
 
 
 def _bounds_by_path(
-    stored: StoredFiles, number: int, footers: Sequence[Footer], episode: Sequence[str]
+    damaged: Footer, footers: Sequence[Footer], episode: Sequence[str]
 ) -> Bounds | None:
     """Return bounds of an unreadable file in the first columns of episodes, from its path."""
     in_files = {name for footer in footers for name in footer.schema.names}
-    constants = stored.constants(number)
-    values = tuple(None if name in in_files else constants.get(name) for name in episode)
+    values = (None if name in in_files else damaged.constants.get(name) for name in episode)
     prefix = tuple(takewhile(lambda value: value is not None, values))
     return (prefix, prefix) if prefix else None

@@ -28,7 +28,7 @@ from resolvent._util.files import (
 from resolvent._util.validation import check_expansion, ran_out_of_memory
 from resolvent.errors import DamagedFile, StorageError, TraceError, locating
 from resolvent.traces.io.arrow import check_dictionaries
-from resolvent.traces.scan.footer import Bounds, bounds_of, chunks_of
+from resolvent.traces.scan.footer import Bounds, Chunk, bounds_of, chunks_of
 from resolvent.traces.scan.listing import StoredFile
 
 FILE_NAME = "__filename"
@@ -59,8 +59,13 @@ class RowGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Footer:
-    """The footer of a file: the rows and bounds of each row group; or why it cannot be read."""
+    """The footer of a file: the rows and bounds of each row group; or why it cannot be read.
 
+    `constants` are the columns that have one value in the file.
+    """
+
+    name: str
+    constants: dict[str, Any]
     fingerprint: Fingerprint
     schema: pa.Schema
     groups: tuple[int, ...] = ()
@@ -203,10 +208,11 @@ class StoredFiles:
         except DamagedFile as error:
             if not skips:
                 raise
-            return Footer(Fingerprint(-1, None), pa.schema([]), error=str(error))
+            name, constants = self.files[number].name, self.constants(number)
+            return Footer(name, constants, Fingerprint(-1, None), pa.schema([]), error=str(error))
 
     def _footer(self, number: int, episode: Sequence[str]) -> Footer:
-        stored = self.files[number]
+        stored, constants = self.files[number], self.constants(number)
         with _open(stored) as source, _parquet_errors(stored):
             fingerprint = _fingerprint_of(stored, source)
             start = source.read(_LARGE_READ)[: len(_MAGIC)]
@@ -223,45 +229,39 @@ class StoredFiles:
             schema = metadata.schema.to_arrow_schema()
             bounds: tuple[Bounds | None, ...] = (None,) * len(groups)
             if episode:
-                bounds = self._bounds(number, source, metadata, schema, episode)
-            return Footer(fingerprint, schema, groups, bounds)
-
-    def _bounds(
-        self,
-        number: int,
-        source: Any,
-        metadata: pq.FileMetaData,
-        schema: pa.Schema,
-        episode: Sequence[str],
-    ) -> tuple[Bounds | None, ...]:
-        """Return the bounds of the episodes of each row group of a file."""
-        groups = chunks_of(source)
-        if [len(chunks) for chunks in groups] != [metadata.num_columns] * metadata.num_row_groups:
-            raise pa.ArrowInvalid("the footer contradicts itself")
-        constants = self.constants(number)
-        paths = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
-        bounds = []
-        for chunks in groups:
-            columns: list[tuple[Any, Any] | None] = []
-            for name in episode:
-                if name not in schema.names:
-                    columns.append((constants.get(name), constants.get(name)))
-                elif name not in paths:  # nested
-                    columns.append(None)
-                else:
-                    dtype = schema.types[schema.names.index(name)]
-                    columns.append(chunks[paths[name]].bounds(dtype))
-            bounds.append(bounds_of(columns))
-        return tuple(bounds)
+                bounds = _bounds(source, metadata, schema, episode, constants)
+            return Footer(stored.name, constants, fingerprint, schema, groups, bounds)
 
 
-def check_rows(file: StoredFile, footer: Footer, columns: int) -> None:
+def _bounds(
+    source: Any,
+    metadata: pq.FileMetaData,
+    schema: pa.Schema,
+    episode: Sequence[str],
+    constants: Mapping[str, Any],
+) -> tuple[Bounds | None, ...]:
+    """Return the bounds of the episodes of each row group of a file."""
+    groups = chunks_of(source)
+    if [len(chunks) for chunks in groups] != [metadata.num_columns] * metadata.num_row_groups:
+        raise pa.ArrowInvalid("the footer contradicts itself")
+    paths = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
+
+    def bounds(chunks: list[Chunk], name: str) -> tuple[Any, Any] | None:
+        if name not in schema.names:
+            return constants.get(name), constants.get(name)
+        nested = name not in paths
+        return None if nested else chunks[paths[name]].bounds(schema.field(name).type)
+
+    return tuple(bounds_of([bounds(chunks, name) for name in episode]) for chunks in groups)
+
+
+def check_rows(footer: Footer, columns: int) -> None:
     """Raise `TooLarge` if a file has far more rows than its size suggests.
 
     A repeated value takes hardly any space in a file, and four bytes a row in memory.
     """
     rows, size = sum(footer.groups), footer.fingerprint.size
-    with locating(file.name):
+    with locating(footer.name):
         check_expansion(f"it has {rows:,} rows, and so", 4 * columns * rows, size)
 
 
