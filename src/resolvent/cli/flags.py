@@ -92,7 +92,7 @@ def flag(
         text += " Repeatable."
     typer_options = {"show_default": default is not None, "rich_help_panel": panel} | typer_options
     if parse is not None:
-        typer_options["callback"] = _unless_missing(parse)
+        typer_options["callback"] = lambda value: None if value is None else parse(value)
     declaration = option(
         metavar or ("NAME" if names else _METAVARS.get(kind, "TEXT")),
         text,
@@ -129,11 +129,11 @@ def takes(
         @functools.wraps(command)
         def with_flags(*arguments: Any, **options: Any) -> None:
             values = {
-                parameter.name: options.pop(f"{group}_{parameter.name}", None)
+                parameter.name: value
                 for parameter in parameters
+                if (value := options.pop(f"{group}_{parameter.name}", None)) not in (None, [])
             }
-            stated = {name: value for name, value in values.items() if value not in (None, [])}
-            command(*arguments, **{group: build(stated)}, **options)
+            command(*arguments, **{group: build(values)}, **options)
 
         signature = inspect.signature(command)
         own = [parameter for parameter in signature.parameters.values() if parameter.name != group]
@@ -164,13 +164,6 @@ def _kind_of(annotation: Any) -> tuple[Any, tuple[str, ...]]:
             return part, ()
     literals = [name for part in parts if get_origin(part) is Literal for name in get_args(part)]
     return str, tuple(literals)
-
-
-def _unless_missing(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def parsed(value: Any) -> Any:  # Typer passes the value to a function of one parameter
-        return None if value is None else parse(value)
-
-    return parsed
 
 
 def names_in(listed: str) -> tuple[str, ...]:
@@ -370,13 +363,10 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
+@app.callback()
 def root(
-    context: typer.Context,
     version: Annotated[
         bool, typer.Option(callback=_print_version, is_eager=True, help=OPTIONS["--version"])
     ] = False,
 ) -> None:
     """Infer the smallest memory that makes a partially observable world Markovian."""
-    if context.invoked_subcommand is None:
-        print(help_text())

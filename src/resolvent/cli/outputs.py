@@ -8,12 +8,12 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
 from resolvent._util.files import check_writable, link_target
 from resolvent._util.progress import Listener, Progress
+from resolvent._util.records import builtin
 from resolvent._util.text import amount, visible
 from resolvent.errors import OptionError, ResumeWarning, TableWarning
 from resolvent.replay.corpus import READING, REPLAYING
@@ -24,12 +24,10 @@ from resolvent.viz.terminal import Amount, ProgressBar
 SHARD_STAGES: Final = READING, REPLAYING
 """Stages of work on scanned files, whose progress counts shards."""
 
-_PRINTED_WARNINGS: Final = TableWarning, ResumeWarning
-
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print the one JSON object of a command, with paths as text."""
-    print(json.dumps(value, allow_nan=False, default=os.fspath))  # ASCII, for any terminal
+    """Print the one JSON object of a command."""
+    print(json.dumps(value, allow_nan=False, default=builtin))  # ASCII, for any terminal
 
 
 @contextmanager
@@ -38,14 +36,14 @@ def working() -> Iterator[ProgressBar]:
     before = warnings.showwarning
 
     def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, _PRINTED_WARNINGS):
+        if issubclass(category, TableWarning | ResumeWarning):
             print(f"resolvent: warning: {visible(str(message))}", file=sys.stderr)
         else:
             before(message, category, *where, **more)
 
     with redirect_stdout(sys.stderr), ProgressBar() as bar, warnings.catch_warnings():
-        for category in _PRINTED_WARNINGS:
-            warnings.simplefilter("always", category)
+        warnings.simplefilter("always", TableWarning)
+        warnings.simplefilter("always", ResumeWarning)
         warnings.showwarning = show
         yield bar
 
@@ -72,24 +70,18 @@ def option_words(values: Mapping[str, Any]) -> list[str]:
     """
     words: list[str] = []
     for name, value in values.items():
-        if value is None or value is False:
-            continue
         for occurrence in value if isinstance(value, list) else [value]:
+            if occurrence is None or occurrence is False:
+                continue
             words.append(f"--{name.replace('_', '-')}")
+            parts = occurrence if isinstance(occurrence, tuple) else (occurrence,)
             if occurrence is not True:
-                parts = occurrence if isinstance(occurrence, tuple) else (occurrence,)
-                words += [
-                    f"{part:.15g}" if isinstance(part, float) else str(part) for part in parts
-                ]
+                words += (f"{n:.15g}" if isinstance(n, float) else str(n) for n in parts)
     return words
 
 
 def _quoted(word: str) -> str:
-    r"""Quote a word for a shell, with escapes for what does not show.
-
-    >>> print(_quoted("two words"), _quoted("red\x1b[31m's"))
-    'two words' $'red\x1b[31m\'s'
-    """
+    """Quote a word for a shell, with escapes for what does not show."""
     if word.isprintable():
         return shlex.quote(word)
     return "$'" + visible(word.replace("\\", "\\\\").replace("'", "\\'")) + "'"
@@ -111,19 +103,16 @@ def shown_by(bar: ProgressBar) -> Listener:
     """Return a listener that shows the progress of stages on a bar."""
 
     def show(stage: str, now: Progress) -> None:
-        if stage in SHARD_STAGES:
-            bar.show(
-                shard_text(stage, now), now.fraction, of=Amount(now.steps, "steps"), stage=stage
-            )
-        else:
-            bar.show(stage, now.fraction)
+        text, of = shard_progress(stage, now) if stage in SHARD_STAGES else (stage, None)
+        bar.show(text, now.fraction, of=of, stage=stage)
 
     return show
 
 
-def shard_text(stage: str, now: Progress) -> str:
-    """Return the number of shards that a stage has finished as text."""
-    return f"{stage}: {now.done:,} of {amount(now.total, 'shard')}"
+def shard_progress(stage: str, now: Progress) -> tuple[str, Amount | None]:
+    """Return the number of shards that a stage has finished as text, and the steps in all."""
+    text = f"{stage}: {now.done:,} of {amount(now.total, 'shard')}"
+    return text, Amount(now.steps, "steps") if now.steps else None
 
 
 def rounded(seconds: Mapping[str, float]) -> dict[str, float]:
@@ -139,43 +128,34 @@ def check_targets(*paths: Path | None, inputs: tuple[Path | None, ...] = ()) -> 
 
     Two paths are one file also by links and hard links, and by other spellings of folders.
     """
-    targets = [path for path in paths if path is not None]
-    for path in targets:
-        for source in inputs:
-            if source is not None and _would_replace(path, source):
-                raise OptionError(
-                    f"cannot write {path}: it would replace what is read from {source}; "
-                    f"name another file"
-                )
+    identities: dict[object, Path] = {}
+    for path in filter(None, paths):
+        if path.is_file():
+            for source in filter(None, inputs):
+                files = source.rglob("*.parquet") if source.is_dir() else [source]
+                if _identity(path) in map(_identity, files):
+                    raise OptionError(
+                        f"cannot write {path}: it would replace what is read from {source}; "
+                        f"name another file"
+                    )
         check_writable(path)
-    for first, second in combinations(targets, 2):
-        if _is_same(first, second):
-            also = "" if first == second else f", which is the same file as {first}"
+        first = identities.setdefault(_identity(path), path)
+        if first is not path:
+            also = "" if first == path else f", which is the same file as {first}"
             raise OptionError(
-                f"cannot write two things to {second}{also}: give each a file of its own"
+                f"cannot write two things to {path}{also}: give each a file of its own"
             )
 
 
-def check_trace_target(
-    path: Path,
-    format: str | None = None,  # noqa: A002
-    *inputs: Path | None,
-) -> None:
+def _identity(path: Path) -> object:
+    """Return a value that is equal for all paths of a file, and for none of a pipe or terminal."""
+    if path.is_file():
+        return path.stat().st_dev, path.stat().st_ino
+    return object() if path.exists() else link_target(path)
+
+
+def check_trace_target(path: Path, name: str | None = None, *inputs: Path | None) -> None:
     """Refuse traces to write as `check_targets` does, or if the file's name has no format."""
     if minari_id(path) is None:
         check_targets(path, inputs=inputs)
-        written_format(path, format)
-
-
-def _would_replace(target: Path, source: Path) -> bool:
-    """Return whether writing a file changes a file that is read, or one of a folder's."""
-    if not target.is_file():  # pipes and terminals may be read and written at once
-        return False
-    files = source.rglob("*.parquet") if source.is_dir() else [source]
-    return any(file.exists() and target.samefile(file) for file in files)
-
-
-def _is_same(first: Path, second: Path) -> bool:
-    if first.exists() and second.exists():
-        return first.is_file() and first.samefile(second)
-    return link_target(first) == link_target(second)
+        written_format(path, name)

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from resolvent._util.records import to_builtins
 from resolvent._util.text import amount, visible
 from resolvent.cli import flags, inputs, outputs
 from resolvent.evaluation.holdout import CalibrationCheck
@@ -19,6 +19,10 @@ from resolvent.viz.terminal import Amount, ProgressBar, show, table
 
 _COUNTS = "right", "wrong", "assumed_right", "assumed_wrong", "unseen"
 _HEADER = ["", "right", "wrong", "generalized right", "generalized wrong", "unseen"]
+_EVIDENCE = (
+    "Show the evidence for the machines: how their states differ, which steps are missing, which "
+    "trace to collect next, and how often predictions may be wrong."
+)
 
 
 @inputs.takes_table()
@@ -26,14 +30,7 @@ def check(
     machines: flags.Machines,
     traces: flags.Traces,
     table: inputs.TableOptions,
-    evidence: Annotated[
-        bool,
-        typer.Option(
-            "--evidence",
-            help="Show the evidence for the machines: how their states differ, which steps are "
-            "missing, which trace to collect next, and how often predictions may be wrong.",
-        ),
-    ] = False,
+    evidence: Annotated[bool, typer.Option("--evidence", help=_EVIDENCE)] = False,
     on: flags.On = "threads",
     json: flags.Json = False,
 ) -> None:
@@ -72,7 +69,8 @@ def check(
         if counted.unseen and not (counted.all_right or counted.all_wrong)
     ]
     if json:
-        figures = counts | {name: _figures(counted) for name, counted in score.items()}
+        keys = (*_COUNTS, "log_loss", "first_mismatch")
+        figures = counts | {name: to_builtins(counted, keys) for name, counted in score.items()}
         figures["seconds"] = outputs.rounded(seconds)
         if evaluation is not None:
             figures["evidence"] = evaluation.as_dict()
@@ -100,15 +98,6 @@ def _replaying(traces: TraceSet | TraceDataset, bar: ProgressBar) -> Callable[[i
     shards = len(traces)
     stage = bar.stage(f"replaying {Path(traces.location).name}", Amount(traces.rows, "rows"))
     return lambda done: stage(done / shards)
-
-
-def _figures(score: MachineScore) -> dict[str, Any]:
-    first = score.first_mismatch
-    return {
-        **{name: getattr(score, name) for name in _COUNTS},
-        "log_loss": score.log_loss,
-        "first_mismatch": None if first is None else asdict(first),
-    }
 
 
 def _print_score(machines: Machines, score: Score, without_predictions: list[str]) -> None:

@@ -40,16 +40,13 @@ _MODULES = {"pillow": "PIL", "python-sat": "pysat", "scikit-learn": "sklearn"}
 """Names of modules that differ from the package's."""
 
 _MISSING = "not installed"
+_BY_ADDRESS = "that of RAY_ADDRESS, if it is set"
 
 
 def doctor(
     on: Annotated[
         str | None,
-        flags.option(
-            "ray[:ADDRESS]",
-            "A Ray cluster to reach.",
-            show_default="that of RAY_ADDRESS, if it is set",
-        ),
+        flags.option("ray[:ADDRESS]", "A Ray cluster to reach.", show_default=_BY_ADDRESS),
     ] = None,
     json: flags.Json = False,
 ) -> None:
@@ -213,14 +210,10 @@ def _print(findings: dict[str, Any]) -> None:
             installed = _MISSING
             missing.append(name)
         extras.append([name, installed, EXTRAS[name]])
-    for header, rows in (
-        (["Resolvent", ""], findings["system"].items()),
-        (["Compiled core", ""], findings["core"].items()),
-        (["Dependencies", "version", "wanted", ""], dependencies),
-        (["Extras", "", "for"], extras),
-    ):
-        show(table(header, rows))
-        print()
+    show(table(["Resolvent", ""], findings["system"].items()), "")
+    show(table(["Compiled core", ""], findings["core"].items()), "")
+    show(table(["Dependencies", "version", "wanted", ""], dependencies), "")
+    show(table(["Extras", "", "for"], extras), "")
     if missing:
         print(f'to add one: pip install "resolvent[{missing[0]}]"')
     print(f"program dot: {findings['programs']['dot'] or 'not found'}")

@@ -2,7 +2,7 @@
 
 import time
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -12,12 +12,7 @@ from resolvent._util.text import amount, descriptions, short
 from resolvent.cli import flags, inputs, outputs
 from resolvent.errors import OptionError
 from resolvent.evaluation.weakness import weaknesses
-from resolvent.inference.cross_validation import (
-    MAX_SECONDS,
-    SHARE,
-    HoldoutScore,
-    holdout_if_fast,
-)
+from resolvent.inference.cross_validation import MAX_SECONDS, SHARE, HoldoutScore, holdout_if_fast
 from resolvent.inference.infer import DISCOVERING_LABELS, infer_with
 from resolvent.inference.infer import infer as infer_traces
 from resolvent.inference.options import InferenceOptions
@@ -48,18 +43,14 @@ _RARE = {
 }
 """Options without a flag, given by `--set`, with their descriptions."""
 
-_ABLATION = "Steps of the paper's algorithm to leave out"
-_ABLATIONS = {
-    "supplement": (
-        "--no-supplement",
-        "Do not pair observations with Transition Machine states for the other machines.",
-    ),
-    "remove_redundant": (
-        "--keep-redundant",
-        "Keep queries (an observation and an action) whose output is always the same.",
-    ),
-    "remove_trivial": ("--keep-trivial", "Keep labels that change no state."),
-}
+_left_out = partial(
+    flags.flag,
+    InferenceOptions,
+    negated=True,
+    panel="Steps of the paper's algorithm to leave out",
+)
+_NO_SUPPLEMENT = "Do not pair observations with Transition Machine states for the other machines."
+_REDUNDANT = "Keep queries (an observation and an action) whose output is always the same."
 
 
 def _above_zero(seconds: float) -> float:
@@ -68,15 +59,9 @@ def _above_zero(seconds: float) -> float:
     return seconds
 
 
-Rare = Annotated[
-    list[str] | None,
-    flags.option(
-        "NAME=VALUE",
-        "A rarer option; repeatable.\n\n"
-        + "\n\n".join(f"{name}: {text}" for name, text in _RARE.items()),
-        "--set",
-    ),
-]
+_RARE_TEXT = "\n\n".join(
+    ["A rarer option; repeatable.", *(f"{name}: {text}" for name, text in _RARE.items())]
+)
 
 
 @inputs.takes_table(writes=True)
@@ -92,17 +77,16 @@ Rare = Annotated[
     flags.flag(InferenceOptions, "engine", names=ENGINES),
     flags.flag(InferenceOptions, "on", metavar="WORKERS"),
     flags.flag(InferenceOptions, "cache_dir", metavar="FOLDER"),
-    *(
-        flags.flag(InferenceOptions, name, spelling, negated=True, text=text, panel=_ABLATION)
-        for name, (spelling, text) in _ABLATIONS.items()
-    ),
+    _left_out("supplement", "--no-supplement", text=_NO_SUPPLEMENT),
+    _left_out("remove_redundant", "--keep-redundant", text=_REDUNDANT),
+    _left_out("remove_trivial", "--keep-trivial", text="Keep labels that change no state."),
 )
 def infer(
     source: flags.Traces,
     table: inputs.TableOptions,
     options: dict[str, Any],
     output: flags.ShortOutput = None,
-    rare: Rare = None,
+    rare: Annotated[list[str] | None, flags.option("NAME=VALUE", _RARE_TEXT, "--set")] = None,
     json: flags.Json = False,
 ) -> None:
     """Infer the machines that explain traces: by default a Transition and a Reward Machine."""
@@ -145,16 +129,19 @@ def infer(
     if output is not None:
         result.machines.save(output)
     if json:
-        measured = {"held_out": tested - inferred, "total": tested - started}
         figures = result.as_dict()
-        seconds = (
-            outputs.rounded({"read": read - started})
-            | figures["seconds"]
-            | outputs.rounded(measured)
-        )
-        weak_states = {name: builtin(list(found.weak[:_MOST_WEAK])) for name, found in weak.items()}
-        figures |= _holdout_figures(held_out) | {"weak": weak_states, "seconds": seconds}
-        outputs.print_json({**figures, "output": output})
+        measured = {"held_out": tested - inferred, "total": tested - started}
+        seconds = {"read": read - started} | figures["seconds"] | measured
+        score = held_out if isinstance(held_out, HoldoutScore) else None
+        figures |= {
+            "held_out": score,
+            "held_out_part": builtin(score and score.part),
+            "held_out_skipped": held_out if isinstance(held_out, str) else None,
+            "weak": {name: builtin(list(found.weak[:_MOST_WEAK])) for name, found in weak.items()},
+            "seconds": outputs.rounded(seconds),
+            "output": output,
+        }
+        outputs.print_json(figures)
         return
     print(f"{outputs.name_text(uri_text(source))}: ", end="")
     _print_summary(result)
@@ -189,33 +176,23 @@ def _rare_setting(text: str) -> tuple[str, Any]:
         raise OptionError(
             f"--set {text}: there is no option {name}: choose one of {', '.join(_RARE)}"
         )
-    elif name == "discretize" and isinstance(value, str):
-        return name, _intervals(value)
+    elif name == "discretize" and isinstance(value, str) and value != "auto":
+        method, colon, number = value.partition(":")
+        if colon and not number.isdecimal():
+            raise OptionError(f"discretize={value}: write a number of intervals, as quantile:6")
+        return name, Discretizer(method, int(number)) if colon else Discretizer(method)
     return name, value
-
-
-def _intervals(method: str) -> Discretizer | Literal["auto"]:
-    """Return the intervals for numbers that a user describes, as in uniform:4."""
-    if method == "auto":
-        return "auto"
-    method, colon, count = method.partition(":")
-    if colon and not count.isdecimal():
-        raise OptionError(
-            f"discretize={method}:{count}: write a number of intervals, as quantile:6"
-        )
-    return Discretizer(method, int(count)) if colon else Discretizer(method)
 
 
 def _show_stage(
     bar: ProgressBar, strategy: Strategy, stage: str, now: Progress, prefix: str = ""
 ) -> None:
     """Show the progress of a stage, which is named by the machine searched for, if any."""
-    of = None
+    of: Amount | None = None
     if stage in outputs.SHARD_STAGES:
         if stage == REPLAYING:
             stage = f"{stage}, round {now.round}"
-        text = outputs.shard_text(stage, now)
-        of = Amount(now.steps, "steps") if now.steps else None
+        text, of = outputs.shard_progress(stage, now)
     elif stage == DISCOVERING_LABELS:
         text = "looking for events"
     elif now.total == 0:
@@ -241,17 +218,6 @@ def _print_summary(result: InferenceResult) -> None:
     for name, text in facts_of(result):
         if not (is_derived and name == "labels"):  # there may be thousands
             print(f"{name:<19} {text}")
-
-
-def _holdout_figures(held_out: HoldoutScore | str | None) -> dict[str, Any]:
-    """Return the held-out test, or the reason why there is none, as JSON values."""
-    score = held_out if isinstance(held_out, HoldoutScore) else None
-    part = None if score is None else score.part
-    return {
-        "held_out": None if score is None else score.as_dict(),
-        "held_out_part": None if part is None else part._asdict(),
-        "held_out_skipped": held_out if isinstance(held_out, str) else None,
-    }
 
 
 def _print_notes(result: InferenceResult, held_out: HoldoutScore | str | None) -> None:

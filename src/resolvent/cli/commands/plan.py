@@ -17,6 +17,8 @@ _OPTIONS = {
     "observed.",
     "confidence": "The confidence of bounds if outputs are noisy.",
 }
+_UNSEEN = "In an augmented state that the plan does not know, raise an error or act at random."
+_UNSEEN_DEFAULT = "raise, or random if outputs are noisy"
 _ENVIRONMENT = "Execute the plan in this environment: a Gymnasium id, or module:Class."
 
 
@@ -40,12 +42,7 @@ def plan(
     max_steps: flags.MaxSteps = None,
     on_unseen: Annotated[
         str | None,
-        flags.option(
-            "NAME",
-            "In an augmented state that the plan does not know, raise an error or act at random.",
-            names=("raise", "random"),
-            show_default="raise, or random if outputs are noisy",
-        ),
+        flags.option("NAME", _UNSEEN, names=("raise", "random"), show_default=_UNSEEN_DEFAULT),
     ] = None,
     output: flags.ShortOutput = None,
     on: flags.On = "threads",

@@ -8,6 +8,9 @@ from resolvent.errors import OptionError
 from resolvent.inference.evidence import evidence as evaluate
 from resolvent.machines import load
 
+_CURVE = "A learning curve to show: the file of `resolvent train --curve`."
+_POLICY = "A policy to show: the file of `resolvent train -o` or `plan -o`."
+
 
 @inputs.takes_table(writes=True)
 def report(
@@ -15,14 +18,8 @@ def report(
     traces: flags.Traces,
     table: inputs.TableOptions,
     output: flags.ShortOutput = None,
-    curve: Annotated[
-        Path | None,
-        flags.option("FILE", "A learning curve to show: the file of `resolvent train --curve`."),
-    ] = None,
-    policy: Annotated[
-        Path | None,
-        flags.option("FILE", "A policy to show: the file of `resolvent train -o` or `plan -o`."),
-    ] = None,
+    curve: Annotated[Path | None, flags.option("FILE", _CURVE)] = None,
+    policy: Annotated[Path | None, flags.option("FILE", _POLICY)] = None,
     on: flags.On = "threads",
     json: flags.Json = False,
 ) -> None:

@@ -20,44 +20,26 @@ from resolvent.paper.runs import Run
 from resolvent.paper.tables import tables
 from resolvent.viz.terminal import Amount, ProgressBar, show, table
 
+_EXPERIMENTS = f"The experiments to run: {', '.join(EXPERIMENTS)}; all if none is named."
+_METHODS = f"A baseline to run, instead of all; repeatable: {', '.join(METHODS)}."
+_QUICK = "Minutes instead of hours: short limits, few repetitions."
+_LIMIT, _SECONDS = "Processor seconds of each run.", "1800, or 20 with --quick"
+_REPEAT = "Number of repetitions, each with its own seed."
+_TIMES = "3, and 10 of the learning curve; 1 and 3 with --quick"
+
 
 def reproduce(
     experiments: Annotated[
         list[str] | None,
         flags.option(
-            "EXPERIMENT",
-            f"The experiments to run: {', '.join(EXPERIMENTS)}; all if none is named.",
-            names=EXPERIMENTS,
-            kind=typer.Argument,
-            show_default=False,
+            "EXPERIMENT", _EXPERIMENTS, names=EXPERIMENTS, kind=typer.Argument, show_default=False
         ),
     ] = None,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Minutes instead of hours: short limits, few repetitions."),
-    ] = False,
-    time_limit: Annotated[
-        float | None,
-        flags.option(
-            "S", "Processor seconds of each run.", show_default="1800, or 20 with --quick"
-        ),
-    ] = None,
-    repetitions: Annotated[
-        int | None,
-        flags.option(
-            "N",
-            "Number of repetitions, each with its own seed.",
-            show_default="3, and 10 of the learning curve; 1 and 3 with --quick",
-        ),
-    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help=_QUICK)] = False,
+    time_limit: Annotated[float | None, flags.option("S", _LIMIT, show_default=_SECONDS)] = None,
+    repetitions: Annotated[int | None, flags.option("N", _REPEAT, show_default=_TIMES)] = None,
     methods: Annotated[
-        list[str] | None,
-        flags.option(
-            "NAME",
-            f"A baseline to run, instead of all; repeatable: {', '.join(METHODS)}.",
-            "--method",
-            names=METHODS,
-        ),
+        list[str] | None, flags.option("NAME", _METHODS, "--method", names=METHODS)
     ] = None,
     output: Annotated[
         Path, flags.option("FOLDER", "The folder for the results.", "--output", "-o")
@@ -71,12 +53,8 @@ def reproduce(
     first time is not repeated.
     """
     link_target(output)
-    options: dict[str, Any] = {
-        "quick": quick,
-        "time_limit": time_limit,
-        "repetitions": repetitions,
-    }
-    settings = chosen_settings(**options)
+    settings = chosen_settings(quick=quick, time_limit=time_limit, repetitions=repetitions)
+    options = {"quick": quick, "time_limit": time_limit, "repetitions": repetitions}
     words = outputs.option_words(options)
     store = Store(output, asdict(settings), " ".join(["resolvent", "reproduce", *words]))
     log = sys.stderr if json else sys.stdout

@@ -10,7 +10,7 @@ from resolvent._util.files import atomic_write
 from resolvent._util.text import listed, short
 from resolvent.cli import flags, inputs, outputs
 from resolvent.errors import OptionError
-from resolvent.machines import EdgeRewardMachine, Machine, Machines, load
+from resolvent.machines import EdgeRewardMachine, Machine, load
 from resolvent.machines.io.edge_rewards import encode_reward_machine
 from resolvent.machines.tables import TableEntry
 from resolvent.traces import read_traces
@@ -20,41 +20,26 @@ _LONGEST = 100
 """Maximum length of an access sequence in JSON: those of a long chain are as long as its square."""
 
 _FORMATS = ("text", "svg", "png", "dot", "mermaid", "mealy", "reward-machine")
+_FORMAT = (
+    "Tables, a picture, the source of a drawing, a Mealy machine for AALpy and LearnLib, or a "
+    "reward machine in the format of Toro Icarte's code."
+)
+_MACHINE = "Name of the machine: transition, reward, or another one of MACHINES."
+_EVERY_OUTPUT = "In text, show every output instead of the first 20."
+_COMPLETE = "In mealy, output 'unseen' for steps never observed."
+_TRACES = "With reward-machine: the traces of MACHINES, for the rewards of labels."
 _OF_ONE_MACHINE = {"svg": "a picture", "png": "a picture", "mealy": "a Mealy machine"}
 
 
 def show(
     machines: flags.Machines,
     format: Annotated[  # noqa: A002
-        str | None,
-        flags.option(
-            "NAME",
-            "Tables, a picture, the source of a drawing, a Mealy machine for AALpy and LearnLib, "
-            "or a reward machine in the format of Toro Icarte's code.",
-            names=_FORMATS,
-            show_default="text",
-        ),
+        str | None, flags.option("NAME", _FORMAT, names=_FORMATS, show_default="text")
     ] = None,
-    machine: Annotated[
-        str,
-        flags.option(
-            "NAME", "Name of the machine: transition, reward, or another one of MACHINES."
-        ),
-    ] = _ALL[0],
-    every_output: Annotated[
-        bool, typer.Option("--all", help="In text, show every output instead of the first 20.")
-    ] = False,
-    complete: Annotated[
-        bool,
-        typer.Option("--complete", help="In mealy, output 'unseen' for steps never observed."),
-    ] = False,
-    traces: Annotated[
-        Path | None,
-        flags.option(
-            "TRACES",
-            "With reward-machine: the traces of MACHINES, for the rewards of labels.",
-        ),
-    ] = None,
+    machine: Annotated[str, flags.option("NAME", _MACHINE)] = _ALL[0],
+    every_output: Annotated[bool, typer.Option("--all", help=_EVERY_OUTPUT)] = False,
+    complete: Annotated[bool, typer.Option("--complete", help=_COMPLETE)] = False,
+    traces: Annotated[Path | None, flags.option("TRACES", _TRACES)] = None,
     output: flags.Output = None,
     json: flags.Json = False,
 ) -> None:
@@ -78,19 +63,12 @@ def show(
         raise OptionError("a PNG picture is not for a terminal: add -o FILE")
     outputs.check_targets(output, inputs=(machines, traces))
     loaded = load(machines)
-    if machine in loaded:
-        chosen = [loaded[machine]]
-    elif machine in _ALL:
-        chosen = list(loaded.values())
-    else:
-        raise OptionError(
-            f"{machines} has no {short(machine)} machine: add --machine {listed(loaded, ' or ')}, "
-            f"or leave it out"
-        )
+    choice = f"add --machine {listed(loaded, ' or ')}"
+    if machine not in loaded and machine not in _ALL:
+        raise OptionError(f"{machines} has no {short(machine)} machine: {choice}, or leave it out")
+    chosen = [loaded[machine]] if machine in loaded else list(loaded.values())
     if format in _OF_ONE_MACHINE and len(chosen) > 1:
-        raise OptionError(
-            f"{_OF_ONE_MACHINE[format]} shows one machine: add --machine {listed(loaded, ' or ')}"
-        )
+        raise OptionError(f"{_OF_ONE_MACHINE[format]} shows one machine: {choice}")
     if format == "json":
         contents = {selected.name: _contents(selected) for selected in chosen}
         outputs.print_json({"timing": str(loaded.timing), **contents})
@@ -100,7 +78,12 @@ def show(
             raise OptionError(
                 "--format reward-machine shows the reward machine: leave out --machine"
             )
-        text: str | bytes = _reward_machine(loaded, traces)
+        columns = inputs.columns_of(loaded)
+        with outputs.working() as bar:
+            read = read_traces(traces, columns=columns, progress=bar.reading(traces))
+        text: str | bytes = encode_reward_machine(
+            EdgeRewardMachine.from_pair(loaded, read)
+        ).decode()
     elif format == "png":
         text = chosen[0].to_png()
     else:
@@ -127,14 +110,6 @@ def _drawn(machine: Machine, format: str, every_output: bool, complete: bool) ->
             return machine.to_mealy_dot(complete=complete)
     most = {"most_outputs": len(machine.output_value)} if every_output else {}
     return machine.to_text(**most)
-
-
-def _reward_machine(machines: Machines, source: Path) -> str:
-    with outputs.working() as bar:
-        traces = read_traces(
-            source, columns=inputs.columns_of(machines), progress=bar.reading(source)
-        )
-    return encode_reward_machine(EdgeRewardMachine.from_pair(machines, traces)).decode()
 
 
 def _contents(machine: Machine) -> dict[str, Any]:

@@ -1,21 +1,20 @@
 """`resolvent train`: a Gymnasium environment → a policy learned by trying, and how it went."""
 
-import math
 import time
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import gymnasium as gym
 
+from resolvent._util.records import builtin, to_builtins
 from resolvent._util.text import amount
 from resolvent.cli import flags, outputs
 from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.planning.model import Model
 from resolvent.rl.augment import AugmentObservation
-from resolvent.rl.q_table import Curve, QTable, check_curve_name
+from resolvent.rl.q_table import Curve, check_curve_name
 from resolvent.rl.tabular import Evaluation, TabularView, tabular_view
 from resolvent.rl.trainer import q_learning as learn
 from resolvent.traces import read_traces
@@ -23,6 +22,11 @@ from resolvent.viz.curves import check_picture_name, draw_curve, import_matplotl
 from resolvent.viz.terminal import Amount
 
 _FROM_A_MODEL = "With a model of the machines and traces"
+_MACHINES = "Show the learner the states of these machines, which `resolvent infer -o` wrote."
+_CURVE = "The file to write the learning curve to: .csv or .json."
+_PICTURE = "The file to draw the learning curve in: .svg or .png."
+_STACK = "Show the learner the last K observations instead."
+_TRACES = "Traces of the environment, to build the model from."
 
 _EPISODES_AVERAGED = 100
 """Number of first and of last episodes that are averaged."""
@@ -40,33 +44,15 @@ _EPISODES_AVERAGED = 100
 def train(
     environment: flags.Environment,
     options: dict[str, Any],
-    machines: Annotated[
-        Path | None,
-        flags.option(
-            "FILE",
-            "Show the learner the states of these machines, which `resolvent infer -o` wrote.",
-        ),
-    ] = None,
-    stack: Annotated[
-        int | None,
-        flags.option("K", "Show the learner the last K observations instead.", min=1),
-    ] = None,
+    machines: Annotated[Path | None, flags.option("FILE", _MACHINES)] = None,
+    stack: Annotated[int | None, flags.option("K", _STACK, min=1)] = None,
     settings: flags.Settings = None,
     imports: flags.Imports = None,
     traces: Annotated[
-        Path | None,
-        flags.option(
-            "FILE",
-            "Traces of the environment, to build the model from.",
-            rich_help_panel=_FROM_A_MODEL,
-        ),
+        Path | None, flags.option("FILE", _TRACES, rich_help_panel=_FROM_A_MODEL)
     ] = None,
-    curve: Annotated[
-        Path | None, flags.option("FILE", "The file to write the learning curve to: .csv or .json.")
-    ] = None,
-    picture: Annotated[
-        Path | None, flags.option("FILE", "The file to draw the learning curve in: .svg or .png.")
-    ] = None,
+    curve: Annotated[Path | None, flags.option("FILE", _CURVE)] = None,
+    picture: Annotated[Path | None, flags.option("FILE", _PICTURE)] = None,
     output: flags.Output = None,
     json: flags.Json = False,
 ) -> None:
@@ -106,11 +92,29 @@ def train(
         learned.save_curve(curve)
     if picture is not None:
         draw_curve(picture, learned.curve, title=environment, optimum=optimum)
-    figures = _figures(learned, evaluation, optimum)
+    steps = int(learned.curve.steps.sum())
+    first = _means(learned.curve, slice(_EPISODES_AVERAGED))
+    last = _means(learned.curve, slice(-_EPISODES_AVERAGED, None))
     if json:
-        files = {"output": output, "curve": curve, "picture": picture}
-        figures = {"environment": environment, "seed": seed, **figures}
-        outputs.print_json(figures | {"seconds": round(seconds, 6)} | files)
+        keys = "value", "ended", "exact"
+        outputs.print_json(
+            {
+                "environment": environment,
+                "seed": seed,
+                "episodes": len(learned.curve),
+                "steps": steps,
+                "observations": len(learned.observations),
+                "engine": learned.engine,
+                "first": first,
+                "last": last,
+                "evaluation": to_builtins(evaluation, keys) | {"optimum": optimum},
+                "evaluations": builtin(learned.evaluations),
+                "seconds": round(seconds, 6),
+                "output": output,
+                "curve": curve,
+                "picture": picture,
+            }
+        )
         return
     seen = "its observations"
     if machines is not None:
@@ -118,38 +122,19 @@ def train(
     elif stack is not None:
         seen = f"its last {amount(stack, 'observation')}"
     print(f"{environment}, learned from {seen}\n")
-    _print_figures(figures, evaluation, seconds)
+    for name, means in (("first", first), ("last", last)):
+        title = f"{name} {amount(means['episodes'], 'episode')}"
+        print(f"{title:<20} mean return {means['return']:.4g}, mean length {means['steps']:.4g}")
+    rate = f"{steps / seconds:,.0f} steps a second, {learned.engine} engine"
+    print(f"value of the policy  {_value_text(evaluation, optimum)}")
+    print(f"duration             {amount(steps, 'step')}, {seconds:.2f} s ({rate})")
+    print(f"observations         {len(learned.observations):,}")
     written = [outputs.name_text(path) for path in (output, curve, picture) if path is not None]
     if written:
         print(f"\nwrote {', '.join(written)}")
     if machines is None and stack is None:
         again = outputs.command("train", environment, "--machines", "machines.json")
         print(f"\nwith memory: {again}")
-
-
-def _figures(learned: QTable, evaluation: Evaluation, optimum: float | None) -> dict[str, Any]:
-    """Return the figures of the training as JSON values."""
-
-    def finite(value: float) -> float | None:
-        return value if math.isfinite(value) else None
-
-    return {
-        "episodes": len(learned.curve),
-        "steps": int(learned.curve.steps.sum()),
-        "observations": len(learned.observations),
-        "engine": learned.engine,
-        "first": _means(learned.curve, slice(_EPISODES_AVERAGED)),
-        "last": _means(learned.curve, slice(-_EPISODES_AVERAGED, None)),
-        "evaluation": {
-            "value": finite(evaluation.value),
-            "ended": evaluation.ended,
-            "exact": evaluation.exact,
-            "optimum": optimum,
-        },
-        "evaluations": [
-            asdict(each) | {"value": finite(each.value)} for each in learned.evaluations
-        ],
-    }
 
 
 def _means(curve: Curve, part: slice) -> dict[str, Any]:
@@ -161,27 +146,15 @@ def _means(curve: Curve, part: slice) -> dict[str, Any]:
     }
 
 
-def _print_figures(figures: dict[str, Any], evaluation: Evaluation, seconds: float) -> None:
-    rows = []
-    for name in ("first", "last"):
-        means = figures[name]
-        text = f"mean return {means['return']:.4g}, mean length {means['steps']:.4g}"
-        rows.append((f"{name} {amount(means['episodes'], 'episode')}", text))
+def _value_text(evaluation: Evaluation, optimum: float | None) -> str:
     method = "exactly, over all starts" if evaluation.exact else "in 100 episodes"
-    value = f"{evaluation.value:.4g} discounted, {method}"
-    if figures["evaluation"]["optimum"] is not None:
-        value += f"; the best possible is {figures['evaluation']['optimum']:.4g}"
+    text = f"{evaluation.value:.4g} discounted, {method}"
+    if optimum is not None:
+        text += f"; the best possible is {optimum:.4g}"
     if evaluation.ended < 1:
         what = "of starts never end" if evaluation.exact else "of them were truncated"
-        value += f"; {1 - evaluation.ended:.0%} {what}"
-    rate = f"{figures['steps'] / seconds:,.0f} steps a second, {figures['engine']} engine"
-    rows += [
-        ("value of the policy", value),
-        ("duration", f"{amount(figures['steps'], 'step')}, {seconds:.2f} s ({rate})"),
-        ("observations", f"{figures['observations']:,}"),
-    ]
-    for name, text in rows:
-        print(f"{name:<20} {text}")
+        text += f"; {1 - evaluation.ended:.0%} {what}"
+    return text
 
 
 def _in_view(env: gym.Env[Any, Any], machines: Path | None, stack: int | None) -> gym.Env[Any, Any]:
