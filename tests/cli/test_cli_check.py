@@ -7,7 +7,7 @@ from cli_outcome import Run
 
 import resolvent as rs
 from noisy_worlds import noisy_house, two_moods
-from resolvent.machines.likelihood import smoothing_of
+from resolvent.machines.likelihood import _noise_bin, smoothing_of
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_json_of_a_wrong_prediction(run: Run, machines: Path, unlocked: Path) ->
     down = sum(machine.counts(state, "corridor", "down")["corridor"] for state in (0, 1))
     up = machine.counts(0, "corridor", "up")["corridor"]
     few = smoothing_of(machine)
-    noises = few.noise_of(np.array([down, up]))
+    noises = np.array(few.noise)[_noise_bin(np.array([down, up]))]
     right = (down + few.strength * (1 - noises[0])) / (down + few.strength)
     wrong = few.strength * noises[1] / 3 / (up + few.strength)
     loss = -(log(right) + log(wrong)) / 2 - log(1 - few.novelty)
