@@ -19,8 +19,8 @@ from resolvent.evaluation.experiments import Experiment as Experiment
 from resolvent.exploration.explorer import Explorer as Explorer
 from resolvent.exploration.solution import Solution as Solution
 from resolvent.exploration.solve import solve as solve
+from resolvent.inference.cross_validation import evidence as evidence
 from resolvent.inference.cross_validation import holdout_score as holdout_score
-from resolvent.inference.evidence import evidence as evidence
 from resolvent.inference.infer import infer as infer
 from resolvent.inference.options import InferenceOptions as InferenceOptions
 from resolvent.inference.result import InferenceResult as InferenceResult

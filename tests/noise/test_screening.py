@@ -6,7 +6,7 @@ import pytest
 
 import resolvent as rs
 from protocols import BANK
-from resolvent.inference.noise_candidates import may_overfit, would_contradict
+from resolvent.inference.noise_fits import may_overfit, would_contradict
 from resolvent.noise.model import AUTO
 from resolvent.noise.outliers import score_outliers
 from resolvent.noise.screening import estimate_query_noise, query_noise

@@ -1,7 +1,6 @@
 """Inference: samples → prefix tree → state merging → machines, by the paper's algorithm.
 
-`infer` and `evidence` are modules here; their functions are `resolvent.infer` and
-`resolvent.evidence`.
+`infer` is a module here; its function is `resolvent.infer`.
 """
 
 from importlib import import_module

@@ -78,9 +78,8 @@ def infer_machine(task: Task) -> MachineFit | Conflict:
     decisions = decisions_of(best.machine, task.without(best.without).histories, automaton)
     machine = replace(best.machine, decisions=decisions)
     # A machine might read labels that were dropped on evidence: a proof keeps them.
-    at_least = 1
-    if automaton.finished:
-        at_least = min_states_bound(task.without(task.looping), automaton)
+    full = task.without(task.looping)
+    at_least = min_states_bound(full, automaton) if automaton.finished else 1
     log_evidence = {}
     if task.data.noisy:
         log_evidence = {machine.states: machine_log_evidence(machine, task.samples)}
@@ -101,31 +100,24 @@ def infer_likely_machine(task: Task) -> MachineFit:
     The samples are not reduced: with noise, the rare outputs of a query say most about the state.
     """
     options, limits, samples = task.options, task.limits(), task.samples
-    levels, listener = task.data.context.preprocessor.rewards, limits.listener
+    levels = task.data.context.preprocessor.rewards
     if levels is not None and task.predicts == REWARD:
         samples = assign_reward_levels(samples, task.data.traces, levels)
-    likely = fit_likely_machine(
-        samples,
-        SearchLimits(options.seed, options.effort, limits.time_limit),
-        None if listener is None else lambda _, progress: listener(progress),
-    )
-    finished = likely.finished
-    likely = improve_transitions(samples, likely)
+    search_limits = SearchLimits(options.seed, options.effort, limits.time_limit)
+    likely = fit_likely_machine(samples, search_limits, limits.listener)
+    finished, likely = likely.finished, improve_transitions(samples, likely)
     automaton = automaton_of_transitions(likely.transitions)
     loops = likely.transitions == np.arange(likely.states, dtype=np.int32)[:, None]
     never_moving = np.flatnonzero((loops | (likely.transitions < 0)).all(0)).tolist()
     machine = task.build(automaton, tuple(never_moving))
     comparison = compare_transitions(samples, machine.transitions)
     similar = alternatives(machine, task.samples, likely, comparison)
-    machine = replace(
-        machine, support=machine.support and replace(machine.support, alternatives=comparison)
-    )
+    support = machine.support and replace(machine.support, alternatives=comparison)
+    machine = replace(machine, support=support)
     return MachineFit(
         machine,
         MachineStatistics.of(machine, automaton, time.perf_counter() - task.started),
-        log_evidence={
-            states: likely.log_evidence + odds for states, odds in likely.log_odds.items()
-        },
+        log_evidence={size: likely.log_evidence + odds for size, odds in likely.log_odds.items()},
         alternatives=similar,
         finished=finished,
     )

@@ -42,6 +42,8 @@ _MAX_LABELS: Final = 6
 _MAX_CHARACTERS: Final = 60
 """Number of characters of a symbol that a message shows."""
 
+_KEEP_TRIVIAL: Final = "pass remove_trivial=False (--keep-trivial)"
+
 Locate: TypeAlias = Callable[[int, int], StepLocation]
 """Returns the location of a step, given the numbers of its trace and of the step."""
 
@@ -85,19 +87,19 @@ is read: 0 and 1; wait
         plural = plurals.get(self.output, f"values of {short(self.output)}")
         differ = f"different {plural} for ({', '.join(map(_shortened, self.query))})"
         if self.labels_read:
-            differ = f"read the same labels ({_last_labels(self.label_sequence)}) but have {differ}"
+            end = label_sequence_text(self.label_sequence[-_MAX_LABELS:])
+            more = "… " if len(self.label_sequence) > _MAX_LABELS else ""
+            differ = f"read the same labels ({more}{end}) but have {differ}"
         else:
             differ = f"have {differ} before any label is read"
         return f"{first} and {second} {differ}: {self._outcomes_text()}; {self.advice}"
 
     def _outcomes_text(self) -> str:
         """Write the two outputs, and how often each occurs if there are more than two steps."""
-        difference = difference_text(*self.values)
-        if difference:
-            first, second = map(_shortened, self.values)
-        else:
+        difference, count = difference_text(*self.values), dict(self.outcomes)
+        first, second = map(_shortened, self.values)
+        if not difference:
             first, second = _around_difference(*map(symbol_text, self.values))
-        count = dict(self.outcomes)
         if sum(count.values()) == 2:
             return f"{first} and {second}{f', which {difference}' if difference else ''}"
         times = [amount(count.pop(value), "time") for value in self.values]
@@ -144,31 +146,26 @@ def explain_conflict(
     fitting = fitting_timing(traces, sampling.build, timing, trivial)
     trivial_matter = bool(trivial) and not find_contradiction(sampling.samples(timing, ()))
     rounding = sampling.output == REWARD and _differ_by_rounding(*steps.values)
+    needed = "a label treated as trivial is needed:"
     if fitting is not None:
-        advice = f"another label timing explains all traces: pass {_timing_option(fitting)}"
+        advice = [f"another label timing explains all traces: pass {_timing_option(fitting)}"]
         if trivial_matter:
-            advice += (
-                "; or a label treated as trivial is needed: pass remove_trivial=False "
-                "(--keep-trivial)"
-            )
+            advice.append(f"or {needed} {_KEEP_TRIVIAL}")
     elif trivial_matter:
-        advice = (
-            "a label treated as trivial is needed: name fewer labels as trivial, "
-            "or pass remove_trivial=False (--keep-trivial)"
-        )
+        advice = [f"{needed} name fewer labels as trivial, or {_KEEP_TRIVIAL}"]
     else:
-        advice = _advice(steps, sampling)
+        advice = [_advice(steps, sampling)]
         if sampling.output == REWARD:
-            advice += ", or round noisy rewards with reward_digits=N (--reward-digits N)"
+            advice[0] += ", or round noisy rewards with reward_digits=N (--reward-digits N)"
         if steps.rare and not rounding:
-            advice += (
-                f"; the outcome is rare at {steps.rare:,} of these {len(steps.equal_rows):,} "
+            advice.append(
+                f"the outcome is rare at {steps.rare:,} of these {len(steps.equal_rows):,} "
                 f"steps: to treat it as noise, pass noise='auto' (--noise auto)"
             )
     if predictable:
         names = ", ".join(map(repr, predictable))
-        advice += (
-            f"; to predict only {listed(predictable)}, pass outputs=[{names}] "
+        advice.append(
+            f"to predict only {listed(predictable)}, pass outputs=[{names}] "
             f"(--outputs {','.join(predictable)})"
         )
     return Conflict(
@@ -183,7 +180,7 @@ def explain_conflict(
         label_sequence=steps.label_sequence,
         # Whatever the timing, each step but the first reads a label.
         labels_read=timing.reads_at_reset or not steps.at_reset,
-        advice=advice,
+        advice="; ".join(advice),
         timing=fitting,
         exact_remedy=fitting is not None or trivial_matter or rounding,
     )
@@ -214,7 +211,7 @@ class _ConflictingSteps:
         output = self.samples.output[rows]
         return int(rows[0]), int(rows[np.argmax(output != output[0])])
 
-    @property
+    @cached_property
     def _first_steps(self) -> NDArray[np.int64]:
         return self.equal_rows[np.isin(self.equal_rows, self.samples.offsets[:-1])]
 
@@ -252,20 +249,17 @@ class _ConflictingSteps:
 
 def _history_of_row(histories: Histories) -> NDArray[np.int32]:
     """Return for each row the number of its label history."""
-    number, _, _ = _core.history_columns(histories.tree)
-    return number
+    return _core.history_columns(histories.tree)[0]
 
 
 def _advice(steps: _ConflictingSteps, sampling: Sampling) -> str:
     """Return what to try when no single option makes the traces fit."""
     if not steps.at_reset:
-        advice = (
-            "the environment is not deterministic under these labels: "
-            "label the event that makes the difference"
+        discover = ", or pass labels='auto' (--labels auto) to discover it"
+        return (
+            "the environment is not deterministic under these labels: label the event that makes "
+            f"the difference{discover if sampling.is_labeled_by_user else ''}"
         )
-        if not sampling.is_labeled_by_user:
-            return advice
-        return f"{advice}, or pass labels='auto' (--labels auto) to discover it"
     cause = "no later label can help, since initial states differ or the environment is random"
     remedy = "include the difference in the first observation or its label"
     if sampling.timing.reads_at_reset:
@@ -283,11 +277,6 @@ def _timing_option(timing: LabelTiming) -> str:
     return f"timing='{timing}' (--timing {timing})"
 
 
-def _last_labels(labels: tuple[Label, ...]) -> str:
-    end = label_sequence_text(labels[-_MAX_LABELS:])
-    return f"… {end}" if len(labels) > _MAX_LABELS else end
-
-
 def _shortened(symbol: Symbol) -> str:
     text = symbol_text(symbol)
     return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"
@@ -301,10 +290,8 @@ def _around_difference(first: str, second: str) -> tuple[str, str]:
     """
     if max(len(first), len(second)) <= _MAX_CHARACTERS:
         return first, second
-    same = next(
-        (at for at, pair in enumerate(zip(first, second, strict=False)) if len({*pair}) > 1), 0
-    )
-    begin = max(0, same - 20)
+    pairs = enumerate(zip(first, second, strict=False))
+    begin = max(0, next((at for at, (left, right) in pairs if left != right), 0) - 20)
     window = slice(begin, begin + _MAX_CHARACTERS)
     return f"{'…' * (begin > 0)}{first[window]}…", f"{'…' * (begin > 0)}{second[window]}…"
 

@@ -6,7 +6,7 @@ Input: options and traces in shards. Output: the preprocessor, and the corpus of
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -77,17 +77,11 @@ class InferenceContext:
 
     def corpus_of(self, shards: TraceSource) -> Corpus:
         """Scan traces once, and return them as the corpus of the inference."""
-        digits = self.options.reward_digits
+        digits, folder = self.options.reward_digits, self.options.cache_dir
         rounding = {} if digits is None else {REWARD: digits}
-        rows = getattr(shards, "rows", None) or 0
-        report = self.shard_reporter(READING, shards, rows)
-        folder = self.options.cache_dir
         cache = None if folder is None else Store(str(folder))
+        report = self.shard_reporter(READING, shards, getattr(shards, "rows", None) or 0)
         return Corpus(shards, rounding, report, workers=self.workers, cache=cache)
-
-    def listener_for(self, name: str) -> Callable[[Progress], object] | None:
-        """Return a listener for the progress of one machine."""
-        return None if self.progress is None else partial(self.progress, name)
 
     def shard_reporter(
         self, activity: str, shards: TraceSource, steps: int, round_number: int = 1
@@ -136,9 +130,12 @@ ACTION_OBSERVATION: Final = LabelingFunction("action+observation")
 def fit_preprocessor(options: InferenceOptions, source: TraceSource) -> Preprocessor:
     """Return the preprocessing of raw steps, fitted to the first traces of a source."""
     intervals = _fitted_intervals(options, source)
-    labeling = AS_RECORDED
-    if not isinstance(options.labels, str):
-        labeling = _labels_of_actions(options.labels, intervals, source)
+    labeling = AS_RECORDED if isinstance(options.labels, str) else options.labels
+    # Labels that equal actions, such as the inputs of a log, would name the numbers in these.
+    if labeling.is_given and intervals is not None and intervals.of == ACTION:
+        traces, of_actions = first_traces(source), LabelingFunction("action")
+        if of_actions.transform(traces) == traces:
+            labeling = of_actions
     preprocessor = Preprocessor(labeling, intervals)
     return replace(preprocessor, rewards=fit_reward_levels(options, preprocessor, source))
 
@@ -161,21 +158,6 @@ def _fitted_intervals(options: InferenceOptions, source: TraceSource) -> Discret
     if discretize == "auto":
         return auto_discretize(traces, outputs_of(options, traces))
     return discretize.fit(traces)
-
-
-def _labels_of_actions(
-    labeling: LabelingFunction, intervals: Discretizer | None, source: TraceSource
-) -> LabelingFunction:
-    """Return labels derived from actions if recorded labels equal actions that get intervals.
-
-    Recorded labels, such as the inputs of a log, would still name the numbers.
-    """
-    if labeling.is_given and intervals is not None and intervals.of == ACTION:
-        traces = first_traces(source)
-        of_actions = LabelingFunction("action")
-        if of_actions.transform(traces) == traces:
-            return of_actions
-    return labeling
 
 
 def fit_reward_levels(

@@ -55,7 +55,7 @@ from resolvent.machines.build import (
     WorkLimitExceeded,
     automaton_from_columns,
 )
-from resolvent.preprocess.samples import ContradictoryRows, Histories, SampleSet
+from resolvent.preprocess.samples import ContradictoryRows, SampleSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 _NATIVE_NAMES = {LIKELIHOOD.name: "telling", BACKTRACKING.name: "rethink"}
@@ -98,8 +98,8 @@ def merge(
     if engine_for(strategy, engine) == "python":
         return _merge_in_python(samples, strategy, limits)
     name = _NATIVE_NAMES.get(strategy.name, strategy.name)
-    most_work = limits.most_work or 0
-    learner = partial(_core.learn, order=name, most_states=limits.most_states, most_work=most_work)
+    most_states, most_work = limits.most_states, limits.most_work or 0
+    learner = partial(_core.learn, order=name, most_states=most_states, most_work=most_work)
     return _run_native(learner, samples, limits)
 
 
@@ -137,21 +137,11 @@ def _merge_in_python(samples: SampleSet, strategy: Strategy, limits: Limits) -> 
 
 
 class StrategyCalls:
-    """Calls to a strategy's methods for one tree, with checks of what they return.
-
-    A user's code may do anything wrong; the result is an `OptionError` that names the strategy and
-    the method.
-    """
+    """Calls to a strategy's methods for one tree; errors name the strategy and the method."""
 
     def __init__(self, strategy: Strategy, samples: SampleSet, tree: PrefixTree) -> None:
-        self._strategy = strategy
-        self._samples = samples
-        self._tree = tree
-
-    @property
-    def has_own_fits(self) -> bool:
-        """Whether the strategy overrides `fits`; otherwise it need not be called."""
-        return getattr(self._strategy.fits, "__func__", None) is not Strategy.fits
+        self._strategy, self._samples, self._tree = strategy, samples, tree
+        self.has_own_fits = getattr(strategy.fits, "__func__", None) is not Strategy.fits
 
     def order(self) -> Order:
         """Return the merge order of the strategy."""
@@ -166,7 +156,8 @@ class StrategyCalls:
         red, blue = (NodeOutputs(self._samples, self._tree, node) for node in (into, state))
         may_merge = self._call("fits", red, blue)
         if not isinstance(may_merge, bool | np.bool_):
-            raise self._invalid("fits", may_merge, "return True or False")
+            gave = visible(reprlib.repr(may_merge))
+            raise self._error("fits", f"gave {gave}: return True or False")
         return bool(may_merge)
 
     def score(self, fold: Fold) -> float:
@@ -174,7 +165,8 @@ class StrategyCalls:
         score = self._call("score", ProposedMerge(self._samples, fold))
         is_number = isinstance(score, Real) and not isinstance(score, bool)
         if not is_number or score != score:  # only NaN is not itself
-            raise self._invalid("score", score, "return a number, or -inf to refuse the merge")
+            gave = visible(reprlib.repr(score))
+            raise self._error("score", f"gave {gave}: return a number, or -inf to refuse the merge")
         return score  # type: ignore[no-any-return]
 
     def _call(self, method: str, *arguments: object) -> Any:
@@ -182,17 +174,10 @@ class StrategyCalls:
             return getattr(self._strategy, method)(*arguments)
         except Exception as error:
             cause = ": ".join(filter(None, (type(error).__name__, visible(str(error)))))
-            raise OptionError(
-                f"{self._where(method)} raised {cause}; correct it and infer again"
-            ) from error
+            raise self._error(method, f"raised {cause}; correct it and infer again") from error
 
-    def _invalid(self, method: str, returned: object, remedy: str) -> OptionError:
-        return OptionError(
-            f"{self._where(method)} gave {visible(reprlib.repr(returned))}: {remedy}"
-        )
-
-    def _where(self, method: str) -> str:
-        return f"strategy '{self._strategy.name}': {method}()"
+    def _error(self, method: str, failure: str) -> OptionError:
+        return OptionError(f"strategy '{self._strategy.name}': {method}() {failure}")
 
 
 SEARCH_BUDGET: Final = 6_000_000_000
@@ -259,8 +244,8 @@ def repair_automaton(
         ValueError: when the automaton does not explain the samples.
     """
     columns, budget = _columns_of(automaton), int(effort * REPAIR_BUDGET)
-    learner = partial(_core.repair, **columns, seed=seed, budget=budget)
-    smaller = _run_native(learner, samples, limits)
+    repair = partial(_core.repair, **columns, seed=seed, budget=budget)
+    smaller = _run_native(repair, samples, limits)
     return smaller if smaller.states < automaton.states else automaton
 
 
@@ -271,9 +256,8 @@ def min_states_bound(samples: SampleSet, automaton: RawAutomaton) -> int:
     pairwise. The automaton guides the search for them and is no part of the proof; labels that it
     does not read count as loops.
     """
-    tree = samples.histories.tree
+    tree, columns = samples.histories.tree, _columns_of(automaton)
     work = PROOF_WORK + len(tree)
-    columns = _columns_of(automaton)
     return _core.fewest_states(tree, samples.alpha, samples.output, **columns, work=work)
 
 
@@ -311,8 +295,7 @@ def search_with_restarts(
     if _is_smallest(samples, probe):
         rest = replace(limits, time_limit=seconds_left(time_limit, started))
         return find(samples, seed=seed, effort=effort, limits=rest), []
-    seeds = seeds_from(seed)
-    is_smallest: dict[int, bool] = {}
+    seeds, is_smallest = seeds_from(seed), dict[int, bool]()
 
     def is_over(outcome: _SearchOutcome) -> bool:
         # Of equals the first seed wins, so a proof counts once all searches before it have ended.
@@ -322,15 +305,13 @@ def search_with_restarts(
 
     run = partial(_search_once, find, _without_names(samples), effort, deadline)
     outcomes = workers.map_until(run, seeds, is_over, called="searching")
-    attempts = []
+    attempts, automata = [], []
     for number, outcome in zip(seeds, outcomes, strict=True):
         ended, seconds = STOPPED, 0.0
         if outcome is not None:
             ended, seconds = FOUND if outcome.automaton.finished else UNDECIDED, outcome.seconds
-        attempts.append(
-            Attempt(f"search, seed {number}", ended, seconds=seconds, workers=workers.name)
-        )
-    automata = [outcome.automaton for outcome in outcomes if outcome is not None]
+            automata.append(outcome.automaton)
+        attempts.append(Attempt(f"search, seed {number}", ended, None, None, seconds, workers.name))
     best = min(automata, key=lambda automaton: (not automaton.finished, automaton.states))
     return best, attempts  # the first of equals
 
@@ -373,15 +354,8 @@ def _is_smallest(samples: SampleSet, automaton: RawAutomaton) -> bool:
 
 def _without_names(samples: SampleSet) -> SampleSet:
     """Return the part of the samples that a search needs: no vocabularies and no derived data."""
-    histories = samples.histories
     nothing: Vocabulary[Any] = Vocabulary(())
-    labels: Vocabulary[Any] = Vocabulary(range(len(histories.labels)))
-    return SampleSet(
-        samples.alpha,
-        samples.output,
-        Histories(histories.beta, histories.offsets, labels),
-        np.empty(0, np.int64),
-        nothing,
-        nothing,
-        nothing,
-    )
+    labels: Vocabulary[Any] = Vocabulary(range(len(samples.labels)))
+    histories = replace(samples.histories, labels=labels)
+    keys = np.empty(0, np.int64)
+    return SampleSet(samples.alpha, samples.output, histories, keys, nothing, nothing, nothing)

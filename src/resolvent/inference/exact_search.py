@@ -2,10 +2,9 @@
 
 Input: samples and an automaton that explains them. Output: the smallest one, and what is proven.
 
-A SAT solver is given a part of the samples. If no machine of some size fits the part, none fits all
-samples; a machine that fits it is checked against all samples, and conflicts join the part. Sizes
-and seeds may be tried in parallel; the result does not depend on which attempt ends first
-(docs/decisions/inference.md).
+If no machine of some size fits a part of the samples, none fits all of them; a machine that fits it
+is checked against all, and conflicts join the part. Sizes and seeds may be tried in parallel; the
+result does not depend on which attempt ends first (docs/decisions/inference.md).
 """
 
 import time
@@ -131,7 +130,7 @@ class _Search:
             return
         table: Table | bool | None = self._fitting_neighbor()
         if table is None:
-            slices = None if self._limits.time_limit is not None else UNTIMED_SLICES
+            slices = UNTIMED_SLICES if self._limits.time_limit is None else None
             table = self._solver(len(self.best)).other_than(self.best, slices)
         if isinstance(table, np.ndarray):
             self.unique, self.alternative = False, table
@@ -140,13 +139,9 @@ class _Search:
 
     def result(self) -> MinimalAutomaton:
         """Return the best automaton and what is proven."""
-        return MinimalAutomaton(
-            self._automaton(self.best),
-            self.lower,
-            self.unique,
-            None if self.alternative is None else self._automaton(self.alternative),
-            tuple(self.attempts),
-        )
+        other = None if self.alternative is None else self._automaton(self.alternative)
+        best, attempts = self._automaton(self.best), tuple(self.attempts)
+        return MinimalAutomaton(best, self.lower, self.unique, other, attempts)
 
     def close(self) -> None:
         """Free the solvers."""
@@ -155,13 +150,10 @@ class _Search:
 
     def _automaton(self, canonical: Table) -> RawAutomaton:
         """Return the automaton with this canonical table and the outputs of all samples."""
-        samples = self._samples
+        samples, tree = self._samples, self._samples.histories.tree
         full = np.full((len(canonical), len(samples.labels)), NONE, np.int32)
         full[:, self.traces.codes] = canonical
-        tree = samples.histories.tree
-        columns = _core.merge_as(
-            tree, samples.alpha, samples.output, full.ravel(), len(samples.labels)
-        )
+        columns = _core.merge_as(tree, samples.alpha, samples.output, full.ravel(), full.shape[1])
         return automaton_from_columns(columns, len(tree))
 
     def _close_gap_in_parallel(self, workers: Workers) -> None:
@@ -273,11 +265,9 @@ def _try_size(traces: DistinctTraces, deadline: float | None, attempt: SizeAttem
     ):
         while table is None:
             table = solver.solve()
-    outcome, canonical = UNDECIDED, None
+    outcome, canonical = UNDECIDED if table is None else IMPOSSIBLE, None
     if isinstance(table, np.ndarray):
         outcome, canonical = FOUND, traces.canonical(table)
-    elif table is False:
-        outcome = IMPOSSIBLE
     return SizeResult(attempt.states, outcome, canonical, time.perf_counter() - started)
 
 

@@ -160,11 +160,8 @@ class Part:
     def clique(self) -> list[int]:
         """Return a large set of nodes that are pairwise incompatible, found greedily."""
         nodes = self.heaviest()
-        neighbors: dict[int, set[int]] = {node: set() for node in nodes}
-        for u, v in combinations(nodes, 2):
-            if self.incompatible(u, v):
-                neighbors[u].add(v)
-                neighbors[v].add(u)
+        pairs = {pair for pair in combinations(nodes, 2) if self.incompatible(*pair)}
+        neighbors = {u: {v for v in nodes if (u, v) in pairs or (v, u) in pairs} for u in nodes}
         best = nodes[:1]
         for start in nodes:
             clique, candidates = [start], neighbors[start]
@@ -188,8 +185,7 @@ class Part:
     def _add_next(self) -> bool:
         if self._next >= len(self._traces.offsets) - 1:
             return False
-        start = int(self._traces.offsets[self._next])
-        self._add(self._next, start + ROWS)
+        self._add(self._next, int(self._traces.offsets[self._next]) + ROWS)
         self._next += 1
         return True
 
@@ -259,9 +255,9 @@ def require_sat_solver() -> Any:
 class SizeSolver:
     """Machines with one number of states that explain all samples, or the proof of none.
 
-    The solver sees a part of the samples, which grows with the conflicts that tables have with the
-    others. `tick` is called often and may raise, to stop. With a `seed` above 0 the solver first
-    tries random values, which may lead to another solution.
+    The solver sees a `part` of the samples, which grows by conflicts with the others. `tick` is
+    called often and may raise, to stop. With a `seed` above 0 the solver first tries random values,
+    which may lead to another solution.
     """
 
     def __init__(
@@ -294,15 +290,13 @@ class SizeSolver:
             signs = np.where(drawn, 1, -1) * np.arange(1, self._variables + 1)
             self._solver.set_phases(signs.tolist())
 
-    def solve(self, slices: int = SLICES) -> Table | bool | None:
+    def solve(self) -> Table | bool | None:
         """Return a total table that fits all samples, False if there is none, None if undecided."""
-        while True:
-            table = self._solve_part(slices)
-            if not isinstance(table, np.ndarray):
-                return table
+        while isinstance(table := self._solve_part(), np.ndarray):
             if (clash := self._traces.clash(table)) is None:
-                return table
+                break
             self._part.grow(clash)
+        return table
 
     def other_than(self, best: Table, slices: int | None) -> Table | bool | None:
         """Return the canonical table of another machine of this size, False if there is none.
@@ -326,10 +320,10 @@ class SizeSolver:
         """Free the solver."""
         self._solver.delete()
 
-    def _solve_part(self, slices: int) -> Table | bool | None:
+    def _solve_part(self) -> Table | bool | None:
         """Return a total table that fits the part, False if there is none, None if undecided."""
         self._follow_part()
-        for _ in range(slices):
+        for _ in range(SLICES):
             self._tick()
             self.calls += 1
             self._solver.conf_budget(SLICE)
@@ -403,8 +397,7 @@ class SizeSolver:
 
     def _table(self) -> Table:
         """Return the table of the solver's model, its initial state swapped with 0."""
-        model = self._solver.get_model()
-        true = {variable for variable in model if variable > 0}
+        true = {variable for variable in self._solver.get_model() if variable > 0}
         self._root = next(i for i, var in enumerate(self._color[0]) if var in true)
         table = np.empty((self._states, len(self._step)), np.int32)
         for label, by_state in enumerate(self._step):

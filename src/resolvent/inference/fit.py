@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.records import to_builtins
 from resolvent._util.text import amount
 from resolvent.machines import Alternative, Machine, Machines, machines_of
 from resolvent.machines.build import RawAutomaton
@@ -147,12 +148,8 @@ class MinimalityProof:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            "states": self.states,
-            "at_least": self.lower_bound,
-            "proven": self.proven,
-            "unique": self.unique,
-        }
+        attributes = ("states", "lower_bound", "proven", "unique")
+        return to_builtins(self, attributes, names={"lower_bound": "at_least"})
 
     def __str__(self) -> str:
         """Return the proof in one line.
@@ -252,12 +249,11 @@ class Refinement:
 
     def __str__(self) -> str:
         rounds = amount(self.rounds, "round")
+        learned = f"{amount(self.traces, 'trace')} ({amount(self.steps, 'step')})"
         if self.traces == self.all_traces:
-            learned = f"all traces in {rounds}"
-        else:
-            learned = f"{amount(self.traces, 'trace')} ({amount(self.steps, 'step')}) in {rounds}"
+            learned = "all traces"
         explained = "but for noise, " if self.noisy else ""
-        return f"{learned}; replayed, {explained}all traces are explained"
+        return f"{learned} in {rounds}; replayed, {explained}all traces are explained"
 
 
 @dataclass(frozen=True)

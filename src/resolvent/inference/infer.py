@@ -1,8 +1,8 @@
 """Infer machines from traces, in five stages: source, preprocessing, corpus, noise model, result.
 
 `try_infer` shows the stages. With `labels="auto"`, the last three are tried for candidates of
-labels. `MachineInference` is the same as an estimator of scikit-learn, which is not imported. The
-paper's algorithm is in `algorithm`; `refinement` runs it on all traces or a growing sample.
+labels. The paper's algorithm is in `algorithm`; `refinement` runs it on all traces or a growing
+sample.
 """
 
 import time
@@ -88,16 +88,8 @@ def infer(  # noqa: D417  # `InferenceOptions` describes the rest
     >>> list(infer(house, outputs=["reward"], options=InferenceOptions(effort=2)).machines)
     ['reward']
     """
-    changes: dict[str, Any] = {
-        "outputs": outputs,
-        "labels": labels,
-        "discretize": discretize,
-        "noise": noise,
-        "strategy": strategy,
-        "timing": timing,
-        "seed": seed,
-        "time_limit": time_limit,
-    }
+    names = {field.name for field in fields(InferenceOptions)}
+    changes: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
     if options is None:
         options = InferenceOptions(**changes)
     elif isinstance(options, InferenceOptions):
@@ -135,14 +127,13 @@ def try_infer(
         if options.labels == "auto":
             return _infer_with_discovered_labels(context, source)
         result = _infer_from(context, source)
-        if isinstance(result, Conflict) or preprocessor.rewards is None:
-            return result
-        # Machines show more sharply than label sequences which steps have the same reward.
-        sharper = fit_reward_levels(options, preprocessor, source, result.machines)
-        if sharper in (None, preprocessor.rewards):
-            return result
-        preprocessor = replace(preprocessor, rewards=sharper)
-        return _infer_from(replace(context, preprocessor=preprocessor), source)
+        if isinstance(result, InferenceResult) and preprocessor.rewards is not None:
+            # Machines show more sharply than label sequences which steps have the same reward.
+            sharper = fit_reward_levels(options, preprocessor, source, result.machines)
+            if sharper not in (None, preprocessor.rewards):
+                preprocessor = replace(preprocessor, rewards=sharper)
+                result = _infer_from(replace(context, preprocessor=preprocessor), source)
+        return result
 
 
 def _source(options: InferenceOptions, traces: TraceSet | TraceDataset) -> TraceSource:
@@ -180,10 +171,10 @@ def update(
             exact = replace(context, options=replace(options, noise="none"))
         extended = extend_result(exact, result, more)
         if isinstance(extended, Conflict):  # the events discovered before do not suffice
-            together = result.inference_state.corpus.extended(more).as_traces()
+            source = InMemorySource([result.inference_state.corpus.extended(more).as_traces()])
             preprocessor = replace(preprocessor, labeling=AS_RECORDED)
             context = replace(context, preprocessor=preprocessor)
-            extended = _infer_with_discovered_labels(context, InMemorySource([together]))
+            extended = _infer_with_discovered_labels(context, source)
         return _or_raise(extended)
 
 

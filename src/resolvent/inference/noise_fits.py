@@ -1,4 +1,4 @@
-"""Fit machines to traces without outliers, or with denoised labels.
+"""Fit machines to traces with denoised labels or without outliers, and compare such fits.
 
 Recorded and denoised labels are compared by the likelihood of the outputs of the same steps. Labels
 that are a function of observations may be denoised, but not if observations are wrong, or if an
@@ -10,12 +10,13 @@ traces, or the `DenoisedLabels` and the corpus with them, or why there are none.
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import floor
+from math import floor, inf
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent._util.math import log
 from resolvent.evaluation.diagnosis.diagnose import rare_transitions
 from resolvent.evaluation.diagnosis.findings import Finding
@@ -33,18 +34,21 @@ from resolvent.noise.labels import (
     LabelDependence,
     denoise_labels,
 )
-from resolvent.noise.model import Noise
+from resolvent.noise.model import Noise, allowed_noise
 from resolvent.noise.outliers import score_outliers, unexplained_traces
 from resolvent.noise.outputs import (
     COMPARISON,
     MIN_RELATIVE_GAIN,
     are_likelier,
-    explain_more,
+    fit_likely_machine,
     log_evidence,
+    machine_log_evidence,
 )
+from resolvent.noise.screening import query_noise
 from resolvent.preprocess.reduction import trivial_codes
+from resolvent.preprocess.samples import Histories, SampleSet, output_samples
 from resolvent.preprocess.transform import Preprocessor
-from resolvent.replay import Corpus
+from resolvent.replay import Corpus, ReplayCounts
 from resolvent.traces import TraceSet
 
 SCREENED_STEPS: Final = 10_000
@@ -73,8 +77,7 @@ def denoise_recorded_labels(
     `contradict`: all traces are known to contradict each other.
     """
     timing, noise = context.options.timing, context.options.noise
-    is_stated = isinstance(noise, Noise)
-    share = noise.label_share if isinstance(noise, Noise) else None
+    is_stated, share = isinstance(noise, Noise), allowed_noise(noise).label_share
     if not is_stated and corpus.steps < MIN_STEPS_PER_LABEL * len(corpus.alphabets.labels):
         return "labels are read too rarely"
     sample = corpus.fetch(corpus.sample(SCREENED_STEPS))
@@ -121,9 +124,7 @@ def with_labels(
 
 
 def _has_few_states(machines: Machines | None) -> bool:
-    return machines is not None and all(
-        machine.states <= MAX_STATES for machine in machines.values()
-    )
+    return machines is not None and all(fit.states <= MAX_STATES for fit in machines.values())
 
 
 def _explaining(context: InferenceContext, corpus: Corpus, some: TraceSet) -> Machines | None:
@@ -137,8 +138,7 @@ def _explaining(context: InferenceContext, corpus: Corpus, some: TraceSet) -> Ma
         options = replace(options, trivial=tuple(label for label in named if label in trivial))
     if options.strategy.searches:  # too long for a machine that is only compared
         options = replace(options, strategy=EDSM)
-    trial = replace(context, options=options, trace_numbers=None)
-    result = refine(trial, corpus.with_traces(some))
+    result = refine(replace(context, options=options), corpus.with_traces(some))
     return None if isinstance(result, Conflict) else result.machines
 
 
@@ -156,17 +156,24 @@ def _are_uninformative(context: InferenceContext, corpus: Corpus, machines: Mach
 def _explains_more(
     context: InferenceContext, corpus: Corpus, traces: TraceSet, baseline: TraceSet, part: float
 ) -> bool:
-    """Return whether the labels of traces make noisy outputs much likelier than a baseline."""
+    """Return whether the labels of traces make noisy outputs much likelier than a baseline.
+
+    The most likely machines are fitted to both, output by output, until they differ.
+    """
     options = context.options
-    return explain_more(
-        traces,
-        baseline,
-        outputs_of(options, corpus.alphabets),
-        options.timing,
-        rounding=corpus.rounding,
-        part=part,
-        limits=lambda: replace(COMPARISON, seed=options.seed, time_limit=context.time_left()),
-    )
+
+    def evidence(traces: TraceSet, predicts: str) -> float:
+        histories = Histories.of(traces, options.timing)
+        digits = corpus.rounding.get(predicts)
+        samples = output_samples(traces, histories, predicts, digits=digits)
+        limits = replace(COMPARISON, seed=options.seed, time_limit=context.time_left())
+        return fit_likely_machine(samples, limits).log_evidence
+
+    for predicts in outputs_of(options, corpus.alphabets):
+        more, less = (evidence(labeled, predicts) for labeled in (traces, baseline))
+        if are_likelier(more, less, part) or are_likelier(less, more, part):
+            return more > less
+    return False
 
 
 # --- Outliers -------------------------------------------------------------------------------------
@@ -253,10 +260,9 @@ def _exact_without_some(
             if not predicts_held_out(context, result.inference_state.corpus, share):
                 return None
             result = _as_from_all(context, result, corpus, outliers)
-            warning = outliers_warning(
-                result, failed.wrong, failed.outputs, failed.first, failed.nats
+            return Inliers(
+                result, (outliers_warning(result, failed.wrong, failed.outputs, failed),)
             )
-            return Inliers(result, (warning,))
         if len(np.setdiff1d(failed.numbers, outliers)):
             return None
         outliers = failed.numbers
@@ -288,3 +294,55 @@ def _as_from_all(
     return replace(
         result, traces=corpus.traces, steps=corpus.steps, outliers=tuple(numbers.tolist())
     )
+
+
+# --- Noise in results -----------------------------------------------------------------------------
+
+MIN_CONTRADICTIONS: Final = 10.0
+"""Expected number of contradictions from which their absence excludes random outputs."""
+
+
+def may_overfit(counts: ReplayCounts) -> bool:
+    """Return whether the first machine has many rare transitions, as if it memorized noise."""
+    first = next(iter(counts.machines))
+    return any(finding.figures["machine"] == first for finding in rare_transitions(counts))
+
+
+def would_contradict(result: InferenceResult) -> bool:
+    """Return whether outputs that vary by chance would have contradicted each other.
+
+    They would if so many queries were repeated after the same labels that some of their outputs
+    had to differ.
+    """
+    samples = _first_samples(result)
+    node = _core.history_columns(samples.histories.tree)[0].astype(np.int64)
+    queries = node * len(samples.alpha_keys) + samples.alpha
+    repeated = len(queries) - len(np.unique(queries))
+    noise = query_noise(result.inference_state.counts, by_state=False)
+    return repeated * noise.share * noise.rate > MIN_CONTRADICTIONS
+
+
+def evidence_of(likely: InferenceResult) -> float:
+    """Return the log likelihood of the outputs under machines: infinite without noise."""
+    if not likely.is_noisy:
+        return inf
+    fit = likely.inference_state.fit
+    return sum(fit[name].log_evidence[machine.states] for name, machine in likely.machines.items())
+
+
+def is_likelier(likely: InferenceResult, exact: InferenceResult) -> bool:
+    """Return whether the first machine explains the traces better with noise."""
+    name, machine = next(iter(exact.machines.items()))
+    samples = _first_samples(likely)
+    if machine.labels != samples.labels:
+        return False
+    evidence = likely.inference_state.fit[name].log_evidence[likely.machines[name].states]
+    return evidence > machine_log_evidence(machine, samples)
+
+
+def _first_samples(result: InferenceResult) -> SampleSet:
+    """Return the samples that the first machine of a result was learned from."""
+    state = result.inference_state
+    traces = state.corpus.fetch(state.chosen)
+    histories = Histories.of(traces, result.options.timing)
+    return output_samples(traces, histories, next(iter(result.machines.values())).predicts)

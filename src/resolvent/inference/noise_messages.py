@@ -14,6 +14,7 @@ from resolvent.inference.conflict import Conflict
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import machine_name
 from resolvent.noise.model import Noise, allowed_noise
+from resolvent.noise.outliers import UnexplainedTraces
 from resolvent.noise.screening import query_noise
 from resolvent.traces.schema import OBSERVATION, REWARD
 
@@ -35,40 +36,28 @@ _MAX_NAMED: Final = 5
 def noise_warnings(likely: InferenceResult, conflict: Conflict | None) -> list[Finding]:
     """Return why noise was assumed, how to refuse it, and whether labels are informative."""
     findings = [_reason(likely, conflict)]
-    if unfinished := likely.inference_state.fit.unfinished:
-        names = [name for name in likely.machines if name in unfinished]
-        findings.append(
-            _warning(
-                "time-ran-out",
-                f"Time ran out in the search for the most likely machine ({listed(names)}): the "
-                f"best one found so far may have too many or too few states. Raise time_limit "
-                f"(--time-limit).",
-                machines=names,
-            )
+    if names := [*likely.unfinished]:
+        text = (
+            f"Time ran out in the search for the most likely machine ({listed(names)}): the best "
+            f"one found so far may have too many or too few states. Raise time_limit "
+            f"(--time-limit)."
         )
-    noisy = [
-        name for name, machine in likely.machines.items() if machine.is_noisy and name != REWARD
-    ]
+        findings.append(_warning("time-ran-out", text, machines=names))
+    noisy = [name for name, fit in likely.machines.items() if fit.is_noisy and name != REWARD]
     if likely.preprocessor.rewards is not None and conflict is None and noisy:
-        findings.append(
-            _warning(
-                NOISE,
-                f"Besides rewards, other outputs vary ({listed(noisy)}), which is assumed to be "
-                f"random: the machines are the most likely ones. {_OTHER_REMEDIES}",
-            )
+        text = (
+            f"Besides rewards, other outputs vary ({listed(noisy)}), which is assumed to be "
+            f"random: the machines are the most likely ones. {_OTHER_REMEDIES}"
         )
-    labels = likely.inference_state.counts.alphabets.labels
-    if len(labels) > 1 and all(machine.states == 1 for machine in likely.machines.values()):
-        findings.append(
-            Finding(
-                UNINFORMATIVE_LABELS,
-                Severity.NOTE,
-                f"None of the {amount(len(labels), 'label')} changes the predictions: the most "
-                f"likely machines have one state. Either no memory is needed, or the labels do "
-                f"not show what to remember.",
-                {"labels": len(labels)},
-            )
+        findings.append(_warning(NOISE, text))
+    labels = len(likely.inference_state.counts.alphabets.labels)
+    if labels > 1 and all(machine.states == 1 for machine in likely.machines.values()):
+        text = (
+            f"None of the {amount(labels, 'label')} changes the predictions: the most likely "
+            f"machines have one state. Either no memory is needed, or the labels do not show what "
+            f"to remember."
         )
+        findings.append(Finding(UNINFORMATIVE_LABELS, Severity.NOTE, text, {"labels": labels}))
     return findings
 
 
@@ -94,7 +83,7 @@ def noise_not_found(result: InferenceResult) -> list[Finding]:
     ]
 
 
-def denoised_labels(result: InferenceResult) -> Finding:
+def denoised_labels_warning(result: InferenceResult) -> Finding:
     """Return why machines do not read the recorded labels."""
     source = result.preprocessor.labeling.reads.replace("+", " and ")
     if result.label_noise is None:
@@ -115,23 +104,22 @@ def outliers_warning(
     result: InferenceResult,
     deviating: NDArray[int64],
     outputs: NDArray[int64],
-    first: NDArray[int64] | None = None,
-    nats: float | None = None,
+    exact: UnexplainedTraces | None = None,
 ) -> Finding:
     """Return which traces were excluded as outliers, and why.
 
-    `deviating` of the `outputs` of each outlier deviate, from its step `first` on; `nats` are the
-    log odds of outliers against rare noise.
+    `deviating` of the `outputs` of each outlier deviate; `exact` says more if the other traces are
+    explained without noise.
     """
     numbers = result.outliers
     named = [
-        f"trace {number}{'' if first is None else f' from step {int(first[at])} on'} "
+        f"trace {number}{'' if exact is None else f' from step {int(exact.first[at])} on'} "
         f"({int(deviating[at]):,} of {int(outputs[at]):,} outputs deviate)"
         for at, number in enumerate(numbers[:_MAX_NAMED])
     ]
     if len(numbers) > _MAX_NAMED:
         named.append(f"{len(numbers) - _MAX_NAMED:,} more")
-    odds = "" if nats is None else f" Rare noise in all traces is {odds_text(-nats)}."
+    odds = "" if exact is None else f" Rare noise in all traces is {odds_text(-exact.nats)}."
     was, them = ("was", "it") if len(numbers) == 1 else ("were", "them")
     return _warning(
         OUTLIERS,
@@ -197,14 +185,14 @@ def _reason(likely: InferenceResult, conflict: Conflict | None) -> Finding:
 
 def _latent_states(likely: InferenceResult, conflict: Conflict | None) -> Finding:
     """Return why states were inferred and not determined by the labels."""
-    why, advice = "The most likely reason is", f"If that is impossible, {_OTHER_REMEDIES}"
+    why, rest = "The most likely reason is", ""
+    advice = f"If that is impossible, {_OTHER_REMEDIES}"
     if conflict is not None:
         why = f"{_contradiction(conflict)}; the most likely reason is"
         advice = _localized(likely, conflict.output) or advice
     allowed = allowed_noise(likely.options.noise)
     noisy = [machine for machine in likely.machines.values() if machine.is_noisy]
-    rest = ""
-    if any(not allowed.may_vary(machine.predicts) for machine in noisy):
+    if not all(allowed.may_vary(machine.predicts) for machine in noisy):
         rest = (
             f" Up to {max(machine.noise for machine in noisy):.1%} of the outputs of a machine "
             f"still vary, which was not stated: Noise(outcomes=True) allows for it."
@@ -233,10 +221,9 @@ def _localized(likely: InferenceResult, output: str) -> str:
 
 def _contradiction(conflict: Conflict) -> str:
     first, second = conflict.locations
-    plural = f"values of {short(conflict.output)}"
-    if conflict.output == OBSERVATION:
-        plural = "next observations"
-    return f"{first} and {second} read the same labels but have different {plural}"
+    values = f"values of {short(conflict.output)}"
+    values = "next observations" if conflict.output == OBSERVATION else values
+    return f"{first} and {second} read the same labels but have different {values}"
 
 
 def _figures(conflict: Conflict) -> dict[str, Any]:

@@ -140,8 +140,14 @@ class InferenceOptions:
         if not _is_auto(self.labels):
             self._set("labels", as_labeling_function(self.labels, allow_auto=True))
         self._set("_timing_is_default", self.timing is None)
-        derived = self.labels not in (AS_RECORDED, "auto")
-        self._set("timing", _checked_timing(self.timing, labels_derived=derived))
+        default = LabelTiming.CURRENT
+        if self.labels not in (AS_RECORDED, "auto"):
+            default = LabelTiming.CURRENT_WITH_INITIAL
+        timing = default if self.timing is None else self.timing
+        if not isinstance(timing, str) or timing not in tuple(LabelTiming):
+            names = ", ".join(LabelTiming)
+            raise OptionError(f"unknown timing {quoted(timing)}: choose one of {names}")
+        self._set("timing", LabelTiming(timing))
         if self.outputs is not None:
             self._set("outputs", _checked_outputs(self.outputs))
         executor_named(self.on)  # raises if unknown
@@ -149,10 +155,8 @@ class InferenceOptions:
             self._set("cache_dir", Store(str(self.cache_dir)).location)
         if not _is_auto(self.trivial):
             self._set("trivial", _checked_labels(self.trivial))
-            if self.trivial and not self.remove_trivial:
-                raise OptionError(
-                    "trivial labels are named, but remove_trivial is off: leave out one"
-                )
+        if self.trivial and self.trivial != "auto" and not self.remove_trivial:
+            raise OptionError("trivial labels are named, but remove_trivial is off: leave out one")
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -185,12 +189,10 @@ class InferenceOptions:
                 name if isinstance(name, str) else label_text(frozenset(name))
                 for name in self.trivial
             )
-        defaults = {"outputs": None, "labels": "given", "discretize": None}
-        return {
-            name: builtin(value)
-            for name, value in values.items()
-            if name not in defaults or value != defaults[name]
-        }
+        for name, default in {"outputs": None, "labels": "given", "discretize": None}.items():
+            if values[name] == default:
+                del values[name]
+        return {name: builtin(value) for name, value in values.items()}
 
     @classmethod
     def from_dict(
@@ -247,10 +249,8 @@ _STORED_TYPES: dict[str, Any] = {
 
 def _stored_labels(labels: LabelingFunction | Literal["auto"]) -> Any:
     """Return the source of labels as JSON values: a word, unless events are named."""
-    if isinstance(labels, str):
-        return labels
-    if labels.events is None:
-        return labels.reads
+    if isinstance(labels, str) or labels.events is None:
+        return labels if isinstance(labels, str) else labels.reads
     return {"reads": labels.reads, "events": [list(event) for event in labels.event_pairs()]}
 
 
@@ -262,15 +262,6 @@ def _number_type(declared: Any) -> type[bool] | type[int] | type[float] | None:
     """Return the type of number that an option holds, by its declaration."""
     types = (declared, *get_args(declared))
     return next((number for number in (bool, int, float) if number in types), None)
-
-
-def _checked_timing(timing: LabelTiming | str | None, *, labels_derived: bool) -> LabelTiming:
-    if timing is None:
-        return LabelTiming.CURRENT_WITH_INITIAL if labels_derived else LabelTiming.CURRENT
-    if isinstance(timing, str) and timing in tuple(LabelTiming):
-        return LabelTiming(timing)
-    names = ", ".join(LabelTiming)
-    raise OptionError(f"unknown timing {quoted(timing)}: choose one of {names}")
 
 
 def _as_tuple(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
@@ -285,9 +276,8 @@ def _as_tuple(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
 def _checked_labels(trivial: Iterable[Label | str]) -> tuple[Label | str, ...]:
     labels = _as_tuple("trivial labels", trivial)
     for label in labels:
-        if not isinstance(label, str | Set | list | tuple) or not all(
-            isinstance(proposition, str) for proposition in label
-        ):
+        is_label = isinstance(label, str | Set | list | tuple)
+        if not is_label or not all(isinstance(proposition, str) for proposition in label):
             raise OptionError(f"trivial has {quoted(label)}: give labels as texts or sets of them")
     return labels
 
@@ -298,9 +288,8 @@ def _checked_outputs(outputs: Iterable[str]) -> tuple[str, ...]:
         raise OptionError("outputs is empty: name columns to predict, such as 'reward'")
     for name in names:
         if not isinstance(name, str):
-            raise OptionError(
-                f"outputs holds {quoted(name)}: name columns by strings, such as 'reward'"
-            )
+            wrong = quoted(name)
+            raise OptionError(f"outputs holds {wrong}: name columns by strings, such as 'reward'")
         if names.count(name) > 1:
             raise OptionError(f"outputs names '{short(name)}' twice: name it once")
     return names

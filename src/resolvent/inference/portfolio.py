@@ -1,9 +1,8 @@
 """Find the machine for one output by the strategy of the options, or by a portfolio of strategies.
 
-`ENTRANTS` lists the portfolio of strategy "auto". An entrant is one line: a name, the turn in
-which it runs, a function that finds a candidate or gives up, and a condition. The candidate with
-the shortest description wins; an `Attempt` says of each why it lost.
-docs/decisions/inference.md says why these, and how they were measured.
+`ENTRANTS` lists the portfolio of strategy "auto". The candidate with the shortest description wins;
+an `Attempt` says of each why it lost. docs/decisions/inference.md says why these, and how they were
+measured.
 
 Input: a reduced `Task`. Output: the best `Candidate`, and all attempts.
 """
@@ -14,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Event as Flag
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -44,6 +43,7 @@ from resolvent.inference.task import Task, choose_trivial_labels, work_before_se
 from resolvent.machines import Machine
 from resolvent.machines.build import BudgetExceeded, RawAutomaton, WorkLimitExceeded
 from resolvent.machines.likelihood import description_bits
+from resolvent.traces import Codes
 
 FIRST: Final = EDSM
 """The merge order that always runs."""
@@ -92,10 +92,9 @@ FEWEST: Final = 2
 
 @dataclass(frozen=True)
 class Candidate:
-    """An automaton that explains the samples of a task, and its machine with all labels.
+    """An automaton that explains the samples of a task without some labels, and its machine.
 
-    The automaton was found by a `strategy`, without some labels; `bits` is the length of the
-    machine's description.
+    `bits` is the length of the machine's description.
     """
 
     strategy: str
@@ -182,18 +181,25 @@ def _merging(order: Strategy) -> Find:
     return find
 
 
-def _searching(task: Task, best: Candidate, limits: Limits) -> Candidate:
-    """Search for a smaller machine than the best so far; it reads all labels."""
-    share = SEARCH_SHARE_IF_MEMORIZED if _memorizes(task, best) else SEARCH_SHARE
+def _search(task: Task, effort: float, limits: Limits, known: Codes | None = None) -> Candidate:
+    """Search for a machine that reads all labels, from merging or from a `known` machine."""
     automaton = search(
         task.without(task.looping),
         seed=task.options.seed,
-        effort=share * task.options.effort * uncertainty(best.automaton),
+        effort=effort,
         limits=limits,
-        known=best.machine.transitions if best.automaton.finished else None,
+        known=known,
         merges=False,
     )
     return Candidate.of(task, "search", automaton, task.looping)
+
+
+def _searching(task: Task, best: Candidate, limits: Limits) -> Candidate:
+    """Search for a smaller machine than the best so far."""
+    share = SEARCH_SHARE_IF_MEMORIZED if _memorizes(task, best) else SEARCH_SHARE
+    effort = share * task.options.effort * uncertainty(best.automaton)
+    known = best.machine.transitions if best.automaton.finished else None
+    return _search(task, effort, limits, known)
 
 
 def _repairing(task: Task, best: Candidate, limits: Limits) -> Candidate:
@@ -265,24 +271,15 @@ def first_candidate(task: Task) -> Candidate:
     limits = task.limits()
     # If merging is cut short, the search may do better.
     half = None if limits.time_limit is None else limits.time_limit / 2
+    limits = replace(limits, time_limit=half, most_work=work_before_search(task))
     try:
-        return find_by_merging(
-            task, FIRST, replace(limits, time_limit=half, most_work=work_before_search(task))
-        )
+        return find_by_merging(task, FIRST, limits)
     except WorkLimitExceeded:
-        automaton = search(
-            task.without(task.looping),
-            seed=task.options.seed,
-            effort=SEARCH_SHARE * task.options.effort,
-            limits=task.limits(),
-        )
-        return Candidate.of(task, "search", automaton, task.looping)
+        return _search(task, SEARCH_SHARE * task.options.effort, task.limits())
 
 
-class _Run(NamedTuple):
-    name: str
-    candidate: Candidate | None
-    seconds: float
+_Run: TypeAlias = tuple[str, Candidate | None, float]
+"""The name of an entrant, what it found, and its seconds."""
 
 
 def best_candidate(
@@ -294,7 +291,7 @@ def best_candidate(
     neither on the number of cores nor on which entrant finishes first; only on a time limit.
     """
     best = first
-    runs = [_Run(first.strategy, first, seconds)]
+    runs: list[_Run] = [(first.strategy, first, seconds)]
     for turn in sorted({entrant.turn for entrant in entrants}):
         if best.strategy == "search" or not uncertainty(best.automaton):
             break
@@ -303,9 +300,9 @@ def best_candidate(
         ]
         if ready and task.data.context.in_time():
             runs += _run_together(task, best, ready)
-        candidates = (run.candidate for run in runs if run.candidate is not None)
+        candidates = (candidate for _, candidate, _ in runs if candidate is not None)
         best = min(candidates, key=lambda candidate: candidate.rank)
-    return best, tuple(_attempt(run, best) for run in runs)
+    return best, tuple(_attempt(*run, best) for run in runs)
 
 
 def _run_together(task: Task, best: Candidate, entrants: Sequence[Entrant]) -> list[_Run]:
@@ -316,7 +313,7 @@ def _run_together(task: Task, best: Candidate, entrants: Sequence[Entrant]) -> l
         started, candidate = time.perf_counter(), None
         with suppress(BudgetExceeded):
             candidate = entrant.find(task, best, replace(limits, listener=listener))
-        return _Run(entrant.name, candidate, time.perf_counter() - started)
+        return entrant.name, candidate, time.perf_counter() - started
 
     def stop_if_failed(progress: Progress) -> None:
         if stopped.is_set():
@@ -338,15 +335,13 @@ class _Stopped(Exception):  # noqa: N818
     """Another thread has failed."""
 
 
-def _attempt(run: _Run, best: Candidate) -> Attempt:
+def _attempt(name: str, candidate: Candidate | None, seconds: float, best: Candidate) -> Attempt:
     """Return a run as plain data, with its outcome."""
-    candidate = run.candidate
     if candidate is None:
-        return Attempt(run.name, GIVEN_UP, seconds=run.seconds)
-    outcome = CHOSEN
-    if candidate is not best:
-        outcome = LONGER if candidate.automaton.finished else OUT_OF_TIME
-    return Attempt(run.name, outcome, candidate.machine.states, candidate.bits, run.seconds)
+        return Attempt(name, GIVEN_UP, seconds=seconds)
+    outcome = LONGER if candidate.automaton.finished else OUT_OF_TIME
+    outcome = CHOSEN if candidate is best else outcome
+    return Attempt(name, outcome, candidate.machine.states, candidate.bits, seconds)
 
 
 # ---- strategies search and exact ---------------------------------------------
@@ -396,7 +391,7 @@ def find_minimal(task: Task) -> tuple[Candidate, Sequence[Attempt]]:
     alternative = None
     if minimal.alternative is not None:
         alternative = task.restore(minimal.alternative, task.trivial)
-    states, at_least = minimal.automaton.states, minimal.lower_bound
-    proof = MinimalityProof(states, at_least, minimal.unique, alternative)
     candidate = Candidate.of(task, "exact", minimal.automaton, task.trivial)
+    states = minimal.automaton.states
+    proof = MinimalityProof(states, minimal.lower_bound, minimal.unique, alternative)
     return replace(candidate, proof=proof), (*attempts, *minimal.attempts)

@@ -192,7 +192,9 @@ class RefinementLoop:
             return conflict or True
         if smaller := self._compacted(counts):
             return self._use_smaller(smaller) or True
-        if self._may_try_termination() and _bits_of_termination(counts):
+        # After a failure only with twice the traces.
+        is_done = TERMINATED in self.outputs or self.corpus.traces < 2 * self.fit.failed_termination
+        if self.context.options.outputs is None and not is_done and _bits_of_termination(counts):
             self._try_termination()
             return True
         return False
@@ -242,8 +244,8 @@ class RefinementLoop:
         self, corpus: Corpus | None = None, *, since: int = 0, shortest: bool = False
     ) -> ReplayCounts:
         """Replay traces through the machines, by default all."""
-        corpus = corpus or self.corpus
-        started = time.perf_counter()
+        corpus, started = corpus or self.corpus, time.perf_counter()
+        report = self.context.shard_reporter(REPLAYING, corpus.shards, corpus.steps, self.rounds)
         counts = replay(
             self.fit.machines,
             corpus,
@@ -251,9 +253,7 @@ class RefinementLoop:
             since=since,
             # Reading files takes longest, so they are read once.
             shortest=shortest or not corpus.in_memory,
-            progress=self.context.shard_reporter(
-                REPLAYING, corpus.shards, corpus.steps, self.rounds
-            ),
+            progress=report,
         )
         self.seconds["replay"] += time.perf_counter() - started
         return counts
@@ -261,41 +261,30 @@ class RefinementLoop:
     def result(self, counts: ReplayCounts, *, noisy: bool = False) -> InferenceResult:
         """Return the result, with machines that have the outputs and counts of all traces."""
         corpus, fit, options = self.corpus, self.fit, self.context.options
-        provenance = Provenance(
-            version=_version(),
-            traces=corpus.traces,
-            steps=corpus.steps,
-            traces_sha256=corpus.digest,
-            options=options.as_dict(),
-        )
+        trivial, constants = self.named_trivial or (), options.remove_redundant
         machines = machines_of(
-            with_evidence(
-                fit.machines, counts, self.named_trivial or (), constants=options.remove_redundant
-            ),
+            with_evidence(fit.machines, counts, trivial, constants=constants),
             options.timing,
             termination=observed_termination(counts),
-            provenance=provenance,
+            provenance=Provenance(
+                _version(), corpus.traces, corpus.steps, corpus.digest, options.as_dict()
+            ),
             preprocessor=self.context.preprocessor,
         )
-        statistics = {
-            name: fit[name].statistics.of_rebuilt(machine, self.seconds[name])
-            for name, machine in machines.items()
-        }
         seconds = {name: self.seconds[name] for name in (*machines, "replay")}
-        merged = options.strategy.merges and not fit.unfinished
-        warnings = warnings_of(counts, corpus, merged=merged)
         return InferenceResult(
-            machines=machines,
-            options=options,
-            traces=corpus.traces,
-            steps=corpus.steps,
-            statistics=statistics,
-            refinement=Refinement(
-                self.rounds, len(self.chosen), fit.steps, corpus.traces, noisy=noisy
-            ),
-            seconds={**seconds, "total": time.perf_counter() - self.context.started},
-            inference_state=InferenceState(corpus, self.chosen, fit, counts),
-            warnings=warnings,
+            machines,
+            options,
+            corpus.traces,
+            corpus.steps,
+            {
+                name: fit[name].statistics.of_rebuilt(machine, seconds[name])
+                for name, machine in machines.items()
+            },
+            Refinement(self.rounds, len(self.chosen), fit.steps, corpus.traces, noisy=noisy),
+            {**seconds, "total": time.perf_counter() - self.context.started},
+            InferenceState(corpus, self.chosen, fit, counts),
+            warnings_of(counts, corpus, merged=options.strategy.merges and not fit.unfinished),
         )
 
     def _training_set(self, chosen: Numbers, most_states: int | None = None) -> TrainingSet:
@@ -348,18 +337,8 @@ class RefinementLoop:
         by_name = {**self.fit.by_name, **{fit.machine.name: fit for fit in fits}}
         self.fit = replace(self.fit, by_name=by_name)
 
-    # ---- a machine for terminations ------------------------------------------
-
-    def _may_try_termination(self) -> bool:
-        """Return whether to try a machine for terminations that the user did not request.
-
-        Not if the user names outputs; and after a failure only with twice the traces.
-        """
-        is_done = TERMINATED in self.outputs or self.corpus.traces < 2 * self.fit.failed_termination
-        return self.context.options.outputs is None and not is_done
-
     def _try_termination(self) -> None:
-        """Add a machine for terminations if it saves more bits than it takes.
+        """Add a machine for terminations, which the user did not request, if it saves bits.
 
         If terminations are random, traces contradict each other, or the machine memorizes them.
         """

@@ -97,18 +97,12 @@ class InferenceResult:
     def certificates(self) -> dict[str, MinimalityProof]:
         """With strategy "exact", the proof for each machine."""
         proofs = {name: fit.proof for name, fit in self._fits.items() if fit.proof is not None}
-        if self.refinement.traces == self.refinement.all_traces:
-            return proofs
-        # They hold for a part of the traces; an alternative may fit that alone.
-        return {
-            name: replace(
-                proof,
-                states=self.machines[name].states,
-                unique=proof.unique or None,
-                alternative=None,
-            )
-            for name, proof in proofs.items()
-        }
+        if self.refinement.traces < self.refinement.all_traces:
+            # They hold for a part of the traces; an alternative may fit that alone.
+            for name, proof in proofs.items():
+                states, unique = self.machines[name].states, proof.unique or None
+                proofs[name] = replace(proof, states=states, unique=unique, alternative=None)
+        return proofs
 
     @property
     def lower_bounds(self) -> dict[str, int]:
@@ -123,12 +117,11 @@ class InferenceResult:
         >>> rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)).lower_bounds
         {'transition': 2, 'reward': 2}
         """
-        bounds = {}
-        for name, statistics in self.statistics.items():
-            proof = self._fits[name].proof
-            if not self.machines[name].is_noisy:
-                bounds[name] = max(statistics.at_least, 1 if proof is None else proof.lower_bound)
-        return bounds
+        return {
+            name: max(fit.statistics.at_least, fit.proof.lower_bound if fit.proof else 1)
+            for name, fit in self._fits.items()
+            if not self.machines[name].is_noisy
+        }
 
     @property
     def unfinished(self) -> dict[str, float]:
@@ -256,7 +249,7 @@ class InferenceResult:
         It is computed at the first use: machines are inferred once more from four fifths of the
         traces and tested on the rest. Scanned files are read once.
         """
-        from resolvent.inference.evidence import evidence
+        from resolvent.inference.cross_validation import evidence
 
         return evidence(self, self._traces_or_corpus())
 
@@ -297,14 +290,8 @@ class InferenceResult:
         """
         from resolvent.viz.report.page import report
 
-        report(
-            self,
-            self._traces_or_corpus(),
-            path,
-            evidence=self.evidence,
-            policy=policy,
-            draw_of=draw_of,
-        )
+        traces, evidence = self._traces_or_corpus(), self.evidence
+        report(self, traces, path, evidence=evidence, policy=policy, draw_of=draw_of)
 
     def _traces_or_corpus(self) -> TraceSet | Corpus:
         """Return all traces, without reading those in files."""
@@ -331,10 +318,10 @@ class InferenceResult:
             return {name: getattr(values, figure) for name, values in self.statistics.items()}
 
         states = by_machine("states")
-        short_names = {"tm_states": "transition", "rm_states": "reward"}
+        short_names = {"transition": "tm_states", "reward": "rm_states"}
         return {
             "states": states,
-            **{key: states[name] for key, name in short_names.items() if name in states},
+            **{short_names[name]: states[name] for name in short_names if name in states},
             "lower_bounds": self.lower_bounds,
             "traces": self.traces,
             "steps": self.steps,

@@ -55,16 +55,10 @@ def machine_rows(result: "InferenceResult") -> list[list[str]]:
     for name, statistics in result.statistics.items():
         least = result.lower_bounds.get(name)
         proven = "" if least is None else f"at least {least:,}"
-        rows.append(
-            [
-                result.machines[name].title,
-                f"{statistics.states:,}",
-                "all" if least == statistics.states else proven,
-                f"{statistics.prefix_tree_nodes:,}",
-                f"{statistics.merges:,}",
-                f"{statistics.seconds:.3f}",
-            ]
-        )
+        proven = "all" if least == statistics.states else proven
+        nodes, merges = f"{statistics.prefix_tree_nodes:,}", f"{statistics.merges:,}"
+        title, seconds = result.machines[name].title, f"{statistics.seconds:.3f}"
+        rows.append([title, f"{statistics.states:,}", proven, nodes, merges, seconds])
     return rows
 
 
@@ -82,23 +76,16 @@ def facts_of(result: "InferenceResult") -> list[tuple[str, str]]:
 
 def _outcome(result: "InferenceResult") -> list[tuple[str, str]]:
     """Return the duration and the warnings, as names and texts."""
-    return [
-        ("total", f"{result.seconds['total']:.3f} s"),
-        *(
-            (str(finding.severity), f"{finding.text} [{finding.kind}]")
-            for finding in result.warnings
-        ),
-    ]
+    warnings = ((str(note.severity), f"{note.text} [{note.kind}]") for note in result.warnings)
+    return [("total", f"{result.seconds['total']:.3f} s"), *warnings]
 
 
 def trivial_lines(result: "InferenceResult") -> list[str]:
     """Return the labels that change no state, in one line unless the machines differ."""
-    trivial = {
-        name: ", ".join(
-            label_text(test.label) for test in tests if test.triviality is Triviality.TRIVIAL
-        )
-        for name, tests in result.trivial.items()
-    }
+    trivial = {}
+    for name, tests in result.trivial.items():
+        labels = (test.label for test in tests if test.triviality is Triviality.TRIVIAL)
+        trivial[name] = ", ".join(map(label_text, labels))
     if len(set(trivial.values())) == 1:
         return [f"assumed to change no state: {labels}" for labels in {*trivial.values()} - {""}]
     return [
@@ -129,7 +116,13 @@ def noise_lines(result: "InferenceResult") -> list[str]:
     lines = [] if levels is None else [str(levels)]
     lines += _uncertainty_lines(result)
     if result.is_noisy and all(machine.states == 1 for machine in result.machines.values()):
-        lines.append(_no_memory_line(result))
+        line = "no memory is needed: these labels do not improve predictions"
+        if any(warning.figures.get("localized") for warning in result.warnings):
+            line = (
+                "memory of these labels does not improve predictions; but outputs vary for so few "
+                "queries that they may depend on memory of something else"
+            )
+        lines.append(line)
     for name, machine in result.machines.items():
         if machine.is_noisy and (result.is_noisy or name not in result.unfinished):
             lines += _machine_lines(result, name)
@@ -168,19 +161,8 @@ def _machine_lines(result: "InferenceResult", name: str) -> Iterator[str]:
     alternatives = result.alternatives[name]
     for alternative in alternatives[:_MAX_ALTERNATIVES]:
         yield f"{title}, open: {alternative}"
-    if len(alternatives) > _MAX_ALTERNATIVES:
-        more = len(alternatives) - _MAX_ALTERNATIVES
+    if (more := len(alternatives) - _MAX_ALTERNATIVES) > 0:
         yield f"{title}, open: {more:,} more, in result.alternatives"
-
-
-def _no_memory_line(result: "InferenceResult") -> str:
-    """Return the meaning of noisy machines without memory."""
-    if any(warning.figures.get("localized") for warning in result.warnings):
-        return (
-            "memory of these labels does not improve predictions; but outputs vary for so few "
-            "queries that they may depend on memory of something else"
-        )
-    return "no memory is needed: these labels do not improve predictions"
 
 
 def time_ran_out_warning(result: "InferenceResult") -> Finding:

@@ -6,6 +6,7 @@ its redundant α-inputs and trivial labels.
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import inf
@@ -14,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.errors import StepLocation
 from resolvent.inference.conflict import Conflict, Sampling, explain_conflict
 from resolvent.inference.context import InferenceContext
 from resolvent.inference.engine import Limits, merge
@@ -95,20 +97,20 @@ class TrainingSet:
         """The label histories of the traces."""
         return Histories.of(self.traces, self.options.timing)
 
-    def build_samples(self, predicts: str) -> SampleBuilder:
-        """Return the function that returns the samples of an output, without supplement."""
-        return partial(output_samples, predicts=predicts, digits=self.digits(predicts))
-
     def digits(self, predicts: str) -> int | None:
         """Return the number of decimals that an output is rounded to; None for all."""
         return self.options.reward_digits if predicts == REWARD else None
 
+    def build_samples(
+        self, predicts: str, observed: ObservationColumn | None = None
+    ) -> SampleBuilder:
+        """Return the function that returns the samples of an output."""
+        digits = self.digits(predicts)
+        return partial(output_samples, predicts=predicts, observed=observed, digits=digits)
+
     def task(self, predicts: str, observed: ObservationColumn | None) -> "Task":
         """Return the task for one output; `observed` supplements the observations."""
-        digits = self.digits(predicts)
-        samples = output_samples(
-            self.traces, self.histories, predicts, observed=observed, digits=digits
-        )
+        samples = self.build_samples(predicts, observed)(self.traces, self.histories)
         return Task(self, predicts, samples, samples, supplemented=observed is not None)
 
 
@@ -166,10 +168,12 @@ class Task:
     def limits(self) -> Limits:
         """Return the limits of one run of an engine; each later machine gets as much time."""
         context, outputs = self.data.context, self.data.outputs
-        seconds, machines = context.time_left(), len(outputs) - outputs.index(self.predicts)
-        listener = context.listener_for(machine_name(self.predicts))
-        share = None if seconds is None else seconds / machines
-        return Limits(share, listener, self.data.most_states)
+        seconds, listener = context.time_left(), None
+        if seconds is not None:
+            seconds /= len(outputs) - outputs.index(self.predicts)
+        if context.progress is not None:
+            listener = partial(context.progress, machine_name(self.predicts))
+        return Limits(seconds, listener, self.data.most_states)
 
     def within(self, seconds: float | None) -> "Task":
         """Return the same task as the only one, with this number of seconds, and in silence."""
@@ -209,25 +213,24 @@ class Task:
             varies = output != self.predicts and len(samples.outputs) > 1
             if varies and find_contradiction(samples) is None:
                 predictable.append(output)
+        is_labeled = options.labels == AS_RECORDED
         sampling = Sampling(
             data.traces,
             build,
             self.predicts,
             options.timing,
             trivial,
-            is_labeled_by_user=options.labels == AS_RECORDED,
-        )
-        return explain_conflict(
-            rows,
-            sampling,
-            lambda trace, step: data.corpus.location(int(data.numbers[trace]), step),
-            predictable,
+            is_labeled_by_user=is_labeled,
         )
 
+        def locate(trace: int, step: int) -> StepLocation:
+            return data.corpus.location(int(data.numbers[trace]), step)
+
+        return explain_conflict(rows, sampling, locate, predictable)
+
     def _looping(self, trivial: tuple[int, ...]) -> tuple[int, ...]:
-        if self.data.named_trivial is not None:
-            return trivial
-        return tuple(code for code in trivial if self.samples.labels[code] == NO_EVENT)
+        are_all = self.data.named_trivial is not None
+        return tuple(code for code in trivial if are_all or self.samples.labels[code] == NO_EVENT)
 
 
 # ---- reduction ---------------------------------------------------------------
@@ -264,16 +267,13 @@ def choose_trivial_labels(
     merged: dict[frozenset[int], RawAutomaton] = {}
     if not only_no_event and in_time():
         tests = _compared(task, tests, merged, most_work)
-    trivial = _trivial_codes(tests)
-    build, no_event = data.build_samples(task.predicts), labels.get(NO_EVENT)
+    trivial, no_event = _trivial_codes(tests), labels.get(NO_EVENT)
     # With "no event" a machine can count steps, and so explain away that labels are read at the
     # wrong time: the user has to know that.
-    if (
-        no_event is not None
-        and no_event not in trivial
-        and fitting_timing(data.traces, build, task.options.timing, (no_event,))
-    ):
-        trivial.add(no_event)
+    if no_event is not None and no_event not in trivial:
+        build = data.build_samples(task.predicts)
+        if fitting_timing(data.traces, build, task.options.timing, (no_event,)):
+            trivial.add(no_event)
     tests = tuple(test.renumbered(data.numbers) for test in tests)
     return TrivialLabels(tuple(sorted(trivial)), tests, merged.get(frozenset(trivial)))
 
@@ -304,11 +304,9 @@ def _compared(
         return tests
 
     def states(without: set[int], below: float = inf) -> float:
-        limits = task.limits()
+        limits = replace(task.limits(), most_work=most_work)
         most = min(below - 1, inf if limits.most_states is None else limits.most_states)
-        limits = replace(
-            limits, most_states=None if most == inf else int(most), most_work=most_work
-        )
+        limits = replace(limits, most_states=None if most == inf else int(most))
         try:
             automaton = merge(task.without(without), EDSM, task.options.engine, limits)
         except (ContradictoryRows, StateLimitExceeded):
@@ -317,36 +315,25 @@ def _compared(
         return automaton.states if automaton.finished else inf
 
     new = set(trivial)
-    try:
+    with suppress(WorkLimitExceeded):
         fewest = states(new)
         first = merged.get(frozenset(new))
         if first is not None and not first.finished:
             return tests
         nodes = 0 if first is None else first.tree_nodes
-        for code in _to_compare(nodes, dropped, undecided, tests):
+        if nodes > COMPARED_NODES:
+            undecided = []
+        most = max(COMPARED_IN_ALL // max(nodes, 1), 1)
+        if len(dropped) + len(undecided) > most:  # those with the least evidence
+            dropped.sort(key=lambda code: (tests[code].agreements, code))
+        for code in (dropped + undecided)[:most]:
             if fewest <= 2:  # if outputs vary at all, no machine has fewer than two states
                 break
             if (count := states(new ^ {code}, fewest)) < fewest:
                 new, fewest = new ^ {code}, count
-    except WorkLimitExceeded:
-        pass
     by_loss = {True: Triviality.TRIVIAL, False: Triviality.UNDECIDED}
-    return tuple(
-        replace(test, triviality=by_loss[code in new], basis=TrivialityBasis.SEARCH)
-        if code in trivial ^ new
-        else test
-        for code, test in enumerate(tests)
-    )
-
-
-def _to_compare(
-    nodes: int, dropped: list[int], undecided: list[int], tests: tuple[TrivialityTest, ...]
-) -> list[int]:
-    """Return the labels to compare: all, or if that takes long those with the least evidence."""
-    if nodes > COMPARED_NODES:
-        undecided = []
-    most = max(COMPARED_IN_ALL // max(nodes, 1), 1)
-    if len(dropped) + len(undecided) <= most:
-        return dropped + undecided
-    least_sure = sorted(dropped, key=lambda code: (tests[code].agreements, code))
-    return (least_sure + undecided)[:most]
+    changed = {
+        code: replace(tests[code], triviality=by_loss[code in new], basis=TrivialityBasis.SEARCH)
+        for code in trivial ^ new
+    }
+    return tuple(changed.get(code, test) for code, test in enumerate(tests))

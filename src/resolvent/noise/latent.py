@@ -17,7 +17,7 @@ from resolvent.noise.outputs import (
     UNLIMITED,
     LikelyMachine,
     SearchLimits,
-    forward_progress,
+    columns_of,
     marginal_likelihood,
 )
 from resolvent.preprocess.samples import (
@@ -82,10 +82,7 @@ def fit_latent_machine(
     width = max(len(samples.labels), 1)
     silence = samples.labels.get(NO_EVENT)
     grown = _core.grow_hidden_machine(
-        samples.alpha,
-        samples.output,
-        samples.beta,
-        samples.offsets,
+        *columns_of(samples),
         labels=width,
         silence=NONE if silence is None else silence,
         labels_lie=labels,
@@ -95,7 +92,6 @@ def fit_latent_machine(
         most_states=min(limits.most_states, MOST_STATES),
         part=_COMPARED_ROWS,
         time_limit=limits.time_limit or 0.0,
-        progress=forward_progress(None),
     )
     return LatentStateMachine(
         transitions=grown["transitions"].reshape(-1, width)[:, : len(samples.labels)],

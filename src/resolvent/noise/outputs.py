@@ -4,22 +4,22 @@ Input: samples. Output: the transitions of the most likely machine and of the be
 and the likelihood of transitions. Labels are compared by the likelihood of the same outputs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.math import log
-from resolvent._util.progress import Listener, Progress
+from resolvent._util.progress import Progress
 from resolvent.errors import OptionError
 from resolvent.machines import Machine, Machines
 from resolvent.machines.build import Vocabularies, machine_of_tables, with_sample_counts
 from resolvent.machines.compare import Alternative
 from resolvent.machines.memory import shortest_paths
-from resolvent.machines.tables import AlternativeTransitions
+from resolvent.machines.tables import AlternativeTransitions, no_codes, no_numbers
 from resolvent.preprocess.samples import (
     Histories,
     ObservationColumn,
@@ -27,7 +27,6 @@ from resolvent.preprocess.samples import (
     output_samples,
     supplement,
 )
-from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.symbols import NO_EVENT
@@ -47,10 +46,9 @@ class LikelyMachine:
 
     `transitions` is [state, label], −1 for a label never read in a state; states are numbered in
     the order of their first visit. `log_evidence` is the log marginal likelihood of all outputs
-    and of the machine, `sizes` its maximum for each number of states, and `noise` the share of
-    outputs other than the main one of their state and query. `finished` is False if the time limit
-    ended the search. `by_size` holds the best transitions for each number of states, and `price`
-    is the prior cost of a state.
+    and of the machine, and `noise` the share of outputs other than the main one of their state and
+    query. `sizes` and `by_size` hold the best evidence and transitions of each number of states,
+    and `price` is the prior cost of one. `finished` is False if the time limit ended the search.
     """
 
     transitions: Codes
@@ -101,8 +99,15 @@ COMPARISON = SearchLimits(effort=0.3, most_states=12)
 """Limits of the search for machines that are only compared: wrong labels need many states."""
 
 
+def columns_of(samples: SampleSet) -> tuple[Codes, Codes, Codes, NDArray[np.int64]]:
+    """Return samples as the compiled core reads them."""
+    return samples.alpha, samples.output, samples.beta, samples.offsets
+
+
 def fit_likely_machine(
-    samples: SampleSet, limits: SearchLimits = UNLIMITED, listener: Listener | None = None
+    samples: SampleSet,
+    limits: SearchLimits = UNLIMITED,
+    listener: Callable[[Progress], object] | None = None,
 ) -> LikelyMachine:
     """Return the most likely machine that a search finds for samples with noisy outputs.
 
@@ -115,17 +120,14 @@ def fit_likely_machine(
     if (silence := samples.labels.get(NO_EVENT)) is not None:
         quiet[silence] = 1
     grown = _core.grow_noisy_machine(
-        samples.alpha,
-        samples.output,
-        samples.beta,
-        samples.offsets,
+        *columns_of(samples),
         quiet=quiet,
         seed=limits.seed,
         effort=limits.effort,
         most_states=limits.most_states,
         part=SUBSAMPLE_ROWS,
         time_limit=limits.time_limit or 0.0,
-        progress=forward_progress(listener),
+        progress=None if listener is None else lambda *numbers: listener(Progress(*numbers)),
     )
 
     def as_table(transitions: Codes) -> Codes:
@@ -140,16 +142,6 @@ def fit_likely_machine(
         by_size={states: as_table(table) for states, table in sorted(grown["by_size"].items())},
         price=grown["price"],
     )
-
-
-def forward_progress(listener: Listener | None) -> Callable[[int, int, int, int], None]:
-    """Return a function that forwards the progress of a search in the core to a listener."""
-
-    def forward(states: int, undecided: int, done: int, total: int) -> None:
-        if listener is not None:
-            listener("noise", Progress(states, undecided, done, total))
-
-    return forward
 
 
 @dataclass(frozen=True)
@@ -171,14 +163,9 @@ def marginal_likelihood(samples: SampleSet, transitions: Codes) -> NoisyEvidence
 
     `transitions` is [state, label], −1 where a label is never read.
     """
-    figures = _core.weigh_noisy_machine(
-        samples.alpha,
-        samples.output,
-        samples.beta,
-        samples.offsets,
-        transitions=np.ascontiguousarray(transitions, np.int32).ravel(),
-        labels=len(samples.labels),
-    )
+    table = np.ascontiguousarray(transitions, np.int32).ravel()
+    labels = len(samples.labels)
+    figures = _core.weigh_noisy_machine(*columns_of(samples), transitions=table, labels=labels)
     return NoisyEvidence(*figures)
 
 
@@ -225,48 +212,6 @@ def are_likelier(log_evidence: float, baseline: float, part: float = MIN_RELATIV
     return log_evidence - baseline > max(MIN_GAIN, part * -baseline)
 
 
-def explain_more(
-    traces: TraceSet,
-    baseline: TraceSet,
-    outputs: Sequence[str],
-    timing: LabelTiming,
-    *,
-    rounding: Mapping[str, int] = MappingProxyType({}),
-    part: float = MIN_RELATIVE_GAIN,
-    limits: Callable[[], SearchLimits] = lambda: COMPARISON,
-) -> bool:
-    """Return whether the most likely machines explain noisy outputs much better with these labels.
-
-    The baseline differs in labels alone. Machines are fitted to both, output by output, until
-    they differ; `limits` are those of the next fit.
-
-    >>> from resolvent.worlds import House
-    >>> from resolvent.preprocess.labeling import LabelingFunction
-    >>> from resolvent.rl.collect import collect
-    >>> traces = collect(House(), episodes=100, seed=0)
-    >>> unlabeled = LabelingFunction("observation", {}).transform(traces)
-    >>> explain_more(traces, unlabeled, ["observation"], LabelTiming.CURRENT)
-    True
-    >>> explain_more(unlabeled, traces, ["observation"], LabelTiming.CURRENT)
-    False
-    """
-    for predicts in outputs:
-        more, less = (
-            fit_likely_machine(
-                output_samples(
-                    labeled, Histories.of(labeled, timing), predicts, digits=rounding.get(predicts)
-                ),
-                limits(),
-            ).log_evidence
-            for labeled in (traces, baseline)
-        )
-        if are_likelier(more, less, part):
-            return True
-        if are_likelier(less, more, part):
-            return False
-    return False
-
-
 # --- Alternatives ---------------------------------------------------------------------------------
 
 OPEN_LOG_ODDS: Final = log(100)
@@ -292,10 +237,7 @@ def compare_transitions(samples: SampleSet, transitions: Codes) -> AlternativeTr
     if labels == 0:
         return AlternativeTransitions(np.full((states, 0), -1, np.int32), np.zeros((states, 0)))
     target, log_odds = _core.rival_moves(
-        samples.alpha,
-        samples.output,
-        samples.beta,
-        samples.offsets,
+        *columns_of(samples),
         transitions=np.ascontiguousarray(transitions, np.int32).ravel(),
         labels=labels,
         part=SUBSAMPLE_ROWS,
@@ -313,8 +255,7 @@ def improve_transitions(samples: SampleSet, likely: LikelyMachine) -> LikelyMach
     The search uses an approximate score, and may leave a transition whose alternative has better
     odds. A transition that makes a state reachable stays.
     """
-    transitions = _total(likely.transitions)
-    best = likely.log_evidence
+    transitions, best = _total(likely.transitions), likely.log_evidence
     refused: set[tuple[int, int]] = set()
     for _ in range(MAX_CHANGES):
         better = _with_one_change(samples, transitions, best, refused)
@@ -362,13 +303,12 @@ def _with_one_change(
 
 def _read_transitions(samples: SampleSet, transitions: Codes) -> Codes:
     """Return the transitions that samples read, −1 for all others."""
+    beta, offsets = samples.beta, samples.offsets
     table = np.ascontiguousarray(transitions.ravel())
-    states = _core.walk_states(table, transitions.shape[1], samples.beta, samples.offsets)
-    before = np.roll(states, 1)
-    before[samples.offsets[:-1][np.diff(samples.offsets) > 0]] = 0
-    rows = np.flatnonzero(samples.beta >= 0)
+    before = np.roll(_core.walk_states(table, transitions.shape[1], beta, offsets), 1)
+    before[offsets[:-1][np.diff(offsets) > 0]] = 0
+    entries = before[beta >= 0], beta[beta >= 0]
     read = np.full(transitions.shape, -1, np.int32)
-    entries = before[rows], samples.beta[rows]
     read[entries] = transitions[entries]
     return read
 
@@ -399,15 +339,14 @@ def alternatives(
 
 def _with_transitions(machine: Machine, samples: SampleSet, transitions: Codes) -> Machine:
     """Return a machine of the same type with other transitions, and their outputs."""
-    empty = np.empty(0, np.int64)
     loops = np.arange(len(transitions), dtype=np.int32)[:, None]
-    is_trivial = (_total(transitions) == loops).all(0)
+    trivial = np.flatnonzero((_total(transitions) == loops).all(0))
     changed, _ = machine_of_tables(
         type(machine),
         Vocabularies(samples.labels, samples.observations, samples.actions, samples.outputs),
         transitions,
-        (empty, empty, np.empty(0, np.int32)),
-        trivial=tuple(np.flatnonzero(is_trivial).tolist()),
+        (no_numbers(), no_numbers(), no_codes()),
+        trivial=tuple(trivial.tolist()),
         predicts=machine.predicts,
         supplemented=machine.supplemented,
         digits=machine.digits,

@@ -11,7 +11,7 @@ from resolvent._util.records import to_builtins
 from resolvent._util.text import amount, visible
 from resolvent.cli import flags, inputs, outputs
 from resolvent.evaluation.holdout import CalibrationCheck
-from resolvent.inference.evidence import evidence as evaluate
+from resolvent.inference.cross_validation import evidence as evaluate
 from resolvent.machines import Machines, MachineScore, Score, load
 from resolvent.replay import score_of, score_shards
 from resolvent.traces import TraceDataset, TraceSet

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from resolvent.cli import flags, inputs, outputs
 from resolvent.errors import OptionError
-from resolvent.inference.evidence import evidence as evaluate
+from resolvent.inference.cross_validation import evidence as evaluate
 from resolvent.machines import load
 
 _CURVE = "A learning curve to show: the file of `resolvent train --curve`."

@@ -20,7 +20,7 @@ from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError, ResolventError
 from resolvent.evaluation.evidence import Evidence
 from resolvent.evaluation.holdout import CalibrationCheck
-from resolvent.inference.evidence import evidence as gather_evidence
+from resolvent.inference.cross_validation import evidence as gather_evidence
 from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.inference.summary import noise_lines
