@@ -259,7 +259,8 @@ def test_transition_costs_are_a_code(seen, label, lead):
     for move in seen:
         model.learn(Transition(*move))
     targets = [*range(5), NONE]
-    costs = [model.cost(Transition(label, lead, 0, target), 5) for target in targets]
+    gains = [model.gain(Transition(label, lead, 0, target), 5) for target in targets]
+    costs = [(5).bit_length() * ONE_BIT - gain for gain in gains]
     assert min(costs) >= 0
     assert sum(2 ** (-cost / ONE_BIT) for cost in costs) < 1.03  # logarithms are rounded down
 

@@ -81,9 +81,8 @@ def _ranked(
     of_state: Counter[int] = Counter()
     names = ("state", "length", "key", symbol, "trace")
     columns = (rows[name][order].tolist() for name in names)
-    for state, length, key, code, trace, second in zip(
-        *columns, second_traces[order].tolist(), strict=True
-    ):
+    rows_in_order = zip(*columns, second_traces[order].tolist(), strict=True)
+    for state, length, key, code, trace, second in rows_in_order:
         yield of_state[state], length, key, state, code, machine, trace, second
         of_state[state] += 1
 
@@ -245,8 +244,7 @@ class _StateClasses:
     def numbered(self) -> Codes:
         """Return the transitions of the states that are left, numbered breadth first."""
         root = np.array([*self.root, -1], np.int32)
-        transitions = root[self.transitions]
-        return number_states(transitions)[0]
+        return number_states(root[self.transitions])[0]
 
 
 def _conflict(row: Codes, rows: Codes) -> Any:
@@ -290,9 +288,8 @@ def _paired(
     outputs["query"] = code * len(alphabets.actions) + action
     observation, state = np.divmod(occurring, states)
     observed = map(list(alphabets.observations).__getitem__, observation.tolist())
-    return MachineCounts(outputs, seen.transitions), Vocabulary(
-        zip(observed, state.tolist(), strict=True)
-    )
+    pairs = Vocabulary(zip(observed, state.tolist(), strict=True))
+    return MachineCounts(outputs, seen.transitions), pairs
 
 
 def _rebuilt(
@@ -365,15 +362,10 @@ def observed_termination(counts: ReplayCounts) -> Termination:
     alphabets = counts.alphabets
 
     def named(rows: Rows) -> frozenset[tuple[Any, ...]]:
-        observations, *states, action = (part.tolist() for part in counts.unpack(rows["number"]))
-        return frozenset(
-            zip(
-                map(list(alphabets.observations).__getitem__, observations),
-                *states,
-                map(list(alphabets.actions).__getitem__, action),
-                strict=True,
-            )
-        )
+        observations, *states, actions = (part.tolist() for part in counts.unpack(rows["number"]))
+        observed = map(list(alphabets.observations).__getitem__, observations)
+        taken = map(list(alphabets.actions).__getitem__, actions)
+        return frozenset(zip(observed, *states, taken, strict=True))
 
     endings = counts.terminations
     always = endings["ended"] == endings["count"]

@@ -160,7 +160,8 @@ class MostLikely(BestFirst):
         """Add the description length of a decision to `cost`, and learn from it."""
         target = decision.red if isinstance(decision, Merge) else NONE
         transition = self._transition(search, target, decision.blue)
-        self.cost += self._model.cost(transition, len(search.red))
+        states = len(search.red)
+        self.cost += states.bit_length() * ONE_BIT - self._model.gain(transition, states)
         if target == NONE:
             transition = transition._replace(target=decision.blue)
         self._model.learn(transition)
@@ -168,8 +169,7 @@ class MostLikely(BestFirst):
     def _best(self, search: RedBlue, scores: dict[tuple[int, int], float]) -> tuple[int, int]:
         fits: dict[int, list[tuple[float, int]]] = {}
         for (red, blue), score in scores.items():
-            transition = self._transition(search, red, blue)
-            gain = self._model.gain(transition, len(search.red))
+            gain = self._model.gain(self._transition(search, red, blue), len(search.red))
             fits.setdefault(blue, []).append((score + gain, red))
 
         def rank(blue: int) -> tuple[float, float]:
@@ -181,7 +181,7 @@ class MostLikely(BestFirst):
         return red, blue
 
     def _transition(self, search: RedBlue, target: int, blue: int) -> Transition:
-        source, label = search.edge_to(blue)
+        source, label = search.blue[blue]
         return Transition(label, search.tree.last_output[blue], source, target)
 
 
@@ -256,35 +256,26 @@ class TransitionModel:
     def __init__(self) -> None:
         self._transitions: Counter[tuple[int, ...]] = Counter()
         self._loops: Counter[tuple[int, ...]] = Counter()
-        self._reached: Counter[tuple[int, int, int]] = Counter()
+        self._reached: Counter[tuple[int, ...]] = Counter()
 
     def gain(self, transition: Transition, states: int) -> int:
         """Return the log-likelihood ratio of a transition over a uniformly random target."""
         unit = 1 << _SHARE_DIGITS
         label, output = (transition.label,), (transition.label, transition.last_output)
         # The share of loops for label and output; the share for the label alone is its prior.
-        loops = ((2 * self._loops[label] + 1) << (_SHARE_DIGITS - 1)) // (
-            self._transitions[label] + 1
-        )
+        loops = (2 * self._loops[label] + 1) << (_SHARE_DIGITS - 1)
+        loops //= self._transitions[label] + 1
         loops = ((self._loops[output] << _SHARE_DIGITS) + loops) // (self._transitions[output] + 1)
         loops = min(max(loops, 1), unit - 1)
         width = states.bit_length()
         if transition.target == transition.source:
             return bits(loops) + (width - _SHARE_DIGITS) * ONE_BIT
-        reached = 0
+        reached = 0  # a new state was not reached before
         if transition.target != NONE:
-            reached = self._reached[transition.label, transition.last_output, transition.target]
+            reached = self._reached[*output, transition.target]
         elsewhere = self._transitions[output] - self._loops[output]
-        return (
-            bits(unit - loops)
-            - _SHARE_DIGITS * ONE_BIT
-            + bits((reached << width) + 1)
-            - bits(elsewhere + 1)
-        )
-
-    def cost(self, transition: Transition, states: int) -> int:
-        """Return the code length of a transition under the distribution so far."""
-        return states.bit_length() * ONE_BIT - self.gain(transition, states)
+        share = bits((reached << width) + 1) - bits(elsewhere + 1)
+        return bits(unit - loops) - _SHARE_DIGITS * ONE_BIT + share
 
     def learn(self, transition: Transition) -> None:
         """Learn from a transition that was decided."""
@@ -293,7 +284,7 @@ class TransitionModel:
         if transition.target == transition.source:
             self._loops.update((label, output))
         else:
-            self._reached[transition.label, transition.last_output, transition.target] += 1
+            self._reached[*output, transition.target] += 1
 
 
 def cost_of_outputs(tree: PrefixTree, states: list[int], information: OutputInformation) -> int:
@@ -301,16 +292,15 @@ def cost_of_outputs(tree: PrefixTree, states: list[int], information: OutputInfo
 
     Each output is coded by how often earlier states have it for the same α-input.
     """
-    states_with_alpha: Counter[int] = Counter()
-    states_with_output: Counter[tuple[int, int]] = Counter()
+    with_alpha: Counter[int] = Counter()
+    with_output: Counter[tuple[int, int]] = Counter()
     cost = 0
-    for state in states:
-        for alpha, output in tree.outputs[state].items():
-            distinct = information.distinct_outputs[alpha]
-            states_with_alpha[alpha] += 1
-            cost += bits(distinct) + bits(states_with_alpha[alpha])
-            cost -= bits(states_with_output[alpha, output] * distinct + 1)
-            states_with_output[alpha, output] += 1
+    for alpha, output in (pair for state in states for pair in tree.outputs[state].items()):
+        distinct = information.distinct_outputs[alpha]
+        with_alpha[alpha] += 1
+        cost += bits(distinct) + bits(with_alpha[alpha])
+        cost -= bits(with_output[alpha, output] * distinct + 1)
+        with_output[alpha, output] += 1
     return cost
 
 
@@ -323,18 +313,15 @@ class _Attempt:
     order: MostLikely
     information: OutputInformation
 
-    @property
-    def states(self) -> int:
-        return len(self.search.red)
-
     def description_length(self) -> int:
         outputs = cost_of_outputs(self.search.tree, self.search.red, self.information)
         return self.order.cost + outputs
 
     def run(self, most_states: float = inf, most_bits: float = inf) -> None:
         """Decide about all blue states, unless this becomes larger than the limits."""
-        while not self.search.done and self.states <= most_states and self.order.cost < most_bits:
-            self.search.apply(self.order.decide(self.search))
+        search, order = self.search, self.order
+        while not search.done and len(search.red) <= most_states and order.cost < most_bits:
+            search.apply(order.decide(search))
 
     def repeat(self, events: list[RawMergeEvent]) -> None:
         """Make decisions that were made before."""
@@ -383,14 +370,14 @@ def merge_with_backtracking(
                 if red is not None:
                     attempt = start(apart | {(red, blue)})
                     attempt.repeat(best.search.events[:at])
-                    attempt.run(best.states, shortest)
-                    events = attempt.search.events
-                    budget -= len(best.search.tree) + (len(events) - at) * attempt.states
+                    attempt.run(len(best.search.red), shortest)
+                    decided = len(attempt.search.events) - at
+                    budget -= len(best.search.tree) + decided * len(attempt.search.red)
                     if attempt.search.done and attempt.description_length() < shortest:
                         apart |= {(red, blue)}
                         best, shortest, changed = attempt, attempt.description_length(), True
                         continue  # with the decision that replaces it
                 at += 1
-    if most_states is not None and best.states > most_states:
+    if most_states is not None and len(best.search.red) > most_states:
         raise StateLimitExceeded
     return automaton_of_search(best.search)

@@ -251,7 +251,7 @@ class InferenceResult:
         """
         from resolvent.inference.cross_validation import evidence
 
-        return evidence(self, self._traces_or_corpus())
+        return evidence(self, self._traces())
 
     def update(self, traces: TraceSet) -> "InferenceResult":
         """Add traces: replay them, and repair the machines only if they fail.
@@ -290,10 +290,9 @@ class InferenceResult:
         """
         from resolvent.viz.report.page import report
 
-        traces, evidence = self._traces_or_corpus(), self.evidence
-        report(self, traces, path, evidence=evidence, policy=policy, draw_of=draw_of)
+        report(self, self._traces(), path, evidence=self.evidence, policy=policy, draw_of=draw_of)
 
-    def _traces_or_corpus(self) -> TraceSet | Corpus:
+    def _traces(self) -> TraceSet | Corpus:
         """Return all traces, without reading those in files."""
         corpus = self.inference_state.corpus
         return self.all_traces() if corpus.in_memory else corpus

@@ -7,8 +7,7 @@ A fold works on the tree in place and records its changes, so that a failed atte
 it touched and never a copy of the tree.
 
 Invariant: red states form the automaton so far, and below a state that is not red there is still a
-tree, because merges only ever target red states. So a fold meets each node below blue once, and
-needs no visited set.
+tree, because merges only ever target red states. So a fold meets each node below blue once.
 """
 
 import time
@@ -79,11 +78,10 @@ class PrefixTree:
         node = len(self)
         self.parent.append(parent)
         self.label.append(label)
-        self.children.append({})
-        self.outputs.append({})
-        self.counts.append({})
         self.visits.append(0)
         self.last_output.append(NONE)
+        for symbols in (self.children, self.outputs, self.counts):
+            symbols.append({})
         if parent != NONE:
             self.children[parent][label] = node
         return node
@@ -325,7 +323,7 @@ class RedBlue:
         self.attempts = 0
         self.events: list[RawMergeEvent] = []
         self.merged_into: dict[int, int] = {}
-        self._blue: dict[int, tuple[int, int]] = {}  # its red parent and the label to it
+        self.blue: dict[int, tuple[int, int]] = {}  # its red parent and the label to it
         self._is_red: set[int] = set()
         self._watch = watch
         self._may_merge = may_merge
@@ -347,7 +345,7 @@ class RedBlue:
     def apply(self, decision: Merge | Promote) -> None:
         """Make a decision final: the merged state disappears, or the promoted one turns red."""
         blue = decision.blue
-        del self._blue[blue]
+        del self.blue[blue]
         if isinstance(decision, Promote):
             self._make_red(blue)
             self.events.append(RawMergeEvent(None, blue, 0, 0))
@@ -357,34 +355,30 @@ class RedBlue:
         self.merged_into.update(fold.merged)
         for parent, label, child in fold.moved:
             if parent in self._is_red:
-                self._blue[child] = (parent, label)
+                self.blue[child] = (parent, label)
         self.events.append(RawMergeEvent(decision.red, blue, fold.agreeing, len(fold.merged)))
 
     def _make_red(self, state: int) -> None:
         self.red.append(state)
         self._is_red.add(state)
         for label, child in self.tree.children[state].items():
-            self._blue[child] = (state, label)
+            self.blue[child] = (state, label)
 
     @property
     def done(self) -> bool:
         """Whether no blue state is left."""
-        return not self._blue
+        return not self.blue
 
     def blue_in_order(self) -> list[int]:
         """Return the blue states in shortlex order."""
-        return sorted(self._blue)
-
-    def edge_to(self, blue: int) -> tuple[int, int]:
-        """Return the red parent of a blue state, and the label from it."""
-        return self._blue[blue]
+        return sorted(self.blue)
 
     def try_fold(self, red: int, blue: int, horizon: int | None = None) -> Fold | FoldConflict:
         """Fold blue into red in place; on a conflict nothing is changed."""
         settled = len(self.red) + len(self.merged_into)
-        self._watch.check(Progress(len(self.red), len(self._blue), settled, len(self.tree)))
+        self._watch.check(Progress(len(self.red), len(self.blue), settled, len(self.tree)))
         self.attempts += 1
-        return try_fold(self.tree, red, blue, *self._blue[blue], horizon, self._may_merge)
+        return try_fold(self.tree, red, blue, *self.blue[blue], horizon, self._may_merge)
 
     def states_of_nodes(self) -> list[int]:
         """Return the state that each tree node became, −1 while that is undecided."""
@@ -414,12 +408,10 @@ def automaton_of_search(search: RedBlue) -> RawAutomaton:
         for state, node in enumerate(search.red)
         for alpha, output in tree.outputs[node].items()
     }
-    transition_columns = _columns(transitions)
-    output_columns = _columns(outputs)
     return RawAutomaton(
         np.array(search.red, np.int32),
-        *transition_columns,
-        *output_columns,
+        *_columns(transitions),
+        *_columns(outputs),
         events=tuple(search.events),
         attempts=search.attempts,
         tree_nodes=len(tree),
@@ -442,14 +434,9 @@ def complete_search(samples: SampleSet, search: RedBlue) -> RawAutomaton:
     state predicts its most frequent output, and the automaton has the number of rows with another
     one.
     """
-    tree = samples.histories.tree
-    columns = _core.complete(
-        tree,
-        samples.alpha,
-        samples.output,
-        np.array(search.red, np.int32),
-        np.array(search.states_of_nodes(), np.int32),
-    )
+    tree, states = samples.histories.tree, np.array(search.states_of_nodes(), np.int32)
+    red = np.array(search.red, np.int32)
+    columns = _core.complete(tree, samples.alpha, samples.output, red, states)
     automaton = automaton_from_columns(columns, len(tree))
     events = (*search.events, *automaton.events)
     return replace(automaton, events=events, attempts=search.attempts)

@@ -36,18 +36,27 @@ class Agreement(NamedTuple):
     new: int
 
 
-class NodeOutputs(Mapping[int, OutputCount]):
+class _View:
+    __slots__ = ("_samples",)
+    _samples: SampleSet
+
+    def query(self, number: int) -> tuple[Symbol, Symbol]:
+        """Return the observation and action of a query."""
+        samples = self._samples
+        observation, action = divmod(int(samples.alpha_keys[number]), len(samples.actions))
+        return samples.observations[observation], samples.actions[action]
+
+
+class NodeOutputs(_View, Mapping[int, OutputCount]):
     """The outputs of one node of the prefix tree: query → `OutputCount`.
 
     A node has the outputs of the nodes merged into it, too, and the counts add up.
     """
 
-    __slots__ = ("_counts", "_outputs", "_samples")
+    __slots__ = ("_counts", "_outputs")
 
     def __init__(self, samples: SampleSet, tree: PrefixTree, node: int) -> None:
-        self._samples = samples
-        self._outputs = tree.outputs[node]
-        self._counts = tree.counts[node]
+        self._samples, self._outputs, self._counts = samples, tree.outputs[node], tree.counts[node]
 
     def __getitem__(self, query: int) -> OutputCount:
         output = self._samples.outputs[self._outputs[query]]
@@ -59,22 +68,17 @@ class NodeOutputs(Mapping[int, OutputCount]):
     def __len__(self) -> int:
         return len(self._outputs)
 
-    def query(self, number: int) -> tuple[Symbol, Symbol]:
-        """Return the observation and action of a query."""
-        return _query(self._samples, number)
 
-
-class ProposedMerge:
+class ProposedMerge(_View):
     """A possible merge, with all merges that it forces further down the tree.
 
     It extends as far as the strategy's horizon; the merge itself extends to the end.
     """
 
-    __slots__ = ("_fold", "_samples")
+    __slots__ = ("_fold",)
 
     def __init__(self, samples: SampleSet, fold: Fold) -> None:
-        self._samples = samples
-        self._fold = fold
+        self._samples, self._fold = samples, fold
 
     @property
     def agreeing(self) -> int:
@@ -90,15 +94,6 @@ class ProposedMerge:
         """Yield the `agreeing` outputs that agree, those nearest to the merge first."""
         for alpha, output, before, new in self._fold.agreements():
             yield Agreement(alpha, self._samples.outputs[output], before, new)
-
-    def query(self, number: int) -> tuple[Symbol, Symbol]:
-        """Return the observation and action of a query."""
-        return _query(self._samples, number)
-
-
-def _query(samples: SampleSet, number: int) -> tuple[Symbol, Symbol]:
-    observation, action = divmod(int(samples.alpha_keys[number]), len(samples.actions))
-    return samples.observations[observation], samples.actions[action]
 
 
 # ---- strategies --------------------------------------------------------------
@@ -249,9 +244,6 @@ STRATEGIES: Final[dict[str, Strategy]] = {
 }
 """The built-in strategies by name; the first is the default."""
 
-_SWITCHES = ("first_fit", "keeps_labels", "refines")
-_BUILT_IN = ("merges", "searches", "proves")
-
 
 def strategy_named(strategy: str | Strategy) -> Strategy:
     """Return a built-in strategy by its name, or the user's own strategy after checking it.
@@ -307,16 +299,13 @@ def _check(own: Strategy) -> None:
         raise OptionError(f"{title} has no name: set name = '...' in its class")
     if name in STRATEGIES:
         raise OptionError(f"{title} has the name of a built-in strategy, '{name}': choose another")
-    for switch in _SWITCHES:
-        if not isinstance(getattr(own, switch), bool):
-            raise OptionError(
-                f"{title}: {switch} is {quoted(getattr(own, switch))}: choose True or False"
-            )
-    for attribute in _BUILT_IN:
-        if getattr(own, attribute) != getattr(Strategy, attribute):
-            raise OptionError(
-                f"{title} sets {attribute}, which only built-in strategies may: leave it out"
-            )
+    for switch in ("first_fit", "keeps_labels", "refines"):
+        if not isinstance(value := getattr(own, switch), bool):
+            raise OptionError(f"{title}: {switch} is {quoted(value)}: choose True or False")
+    for fact in ("merges", "searches", "proves"):
+        if getattr(own, fact) != getattr(Strategy, fact):
+            only = "which only built-in strategies may: leave it out"
+            raise OptionError(f"{title} sets {fact}, {only}")
     horizon = own.horizon
     if horizon is not None and (not isinstance(horizon, int) or horizon < 1):
         raise OptionError(f"{title}: horizon={quoted(horizon)}: choose a number above 0, or None")

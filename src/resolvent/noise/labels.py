@@ -71,8 +71,7 @@ class LabelCounts:
         """Count the labels that are read under a timing."""
         if isinstance(traces, TraceSet):
             return cls(Alphabets.of(traces.values), _count_labels(traces, traces.codes, timing))
-        shards = traces.coded()
-        tables = (_count_labels(shard.traces, shard.codes, timing) for shard in shards)
+        tables = (_count_labels(shard.traces, shard.codes, timing) for shard in traces.coded())
         return cls(traces.alphabets, reduce(add, tables))
 
     def sources(self, reads: LabelOrigin) -> tuple[list[Symbol], NDArray[np.int64]]:
@@ -155,11 +154,8 @@ def denoise_labels(
         return LabelDependence.LATENT
     if fit.noise == LabelNoise(0.0, 0.0, 0.0):
         return LabelDependence.EXACT
-    events = {
-        source: counts.alphabets.labels[int(code)]
-        for source, code in zip(fit.sources, fit.main, strict=True)
-        if code != fit.silence
-    }
+    labels, main = counts.alphabets.labels, zip(fit.sources, fit.main.tolist(), strict=True)
+    events = {source: labels[code] for source, code in main if code != fit.silence}
     return DenoisedLabels(LabelingFunction(fit.reads, events), fit.noise, fit.log_evidence)
 
 
@@ -170,9 +166,9 @@ def _best_fit(counts: LabelCounts, share: float | None) -> "_Fit | LabelDependen
     if labels < 2 or (share is None and _surely_exact(table, labels)):
         return LabelDependence.EXACT
     best: _Fit | None = None
-    for reads in _SOURCES:
+    for reads in _SOURCES if labels <= _MAX_LABELS else ():
         sources, index = counts.sources(reads)
-        if len(sources) * labels > _MAX_CELLS or labels > _MAX_LABELS:
+        if len(sources) * labels > _MAX_CELLS:
             continue
         is_exact = len(np.unique(index * labels + table["label"])) == len(sources)
         if best is None and is_exact:
@@ -189,9 +185,9 @@ def _best_fit(counts: LabelCounts, share: float | None) -> "_Fit | LabelDependen
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """The most likely label of each source, a row of counts by label, and their likelihood.
+    """The most likely label `main` of each source, a row of counts by label, and their likelihood.
 
-    `main` has the codes of these labels, and `silence` is the code of "no event".
+    `silence` is the code of "no event".
     """
 
     reads: LabelOrigin
@@ -292,16 +288,15 @@ def _rates(
     happened = recorded[events].sum()
     right = recorded[events, events].sum()
     missed = false = quiet = 0.0
+    swapped = happened - right
     if silence is not None:
         missed = recorded[events, silence].sum() + smoothing
         quiet = recorded[silence].sum()
         false = quiet - recorded[silence, silence] + smoothing
-    swapped = happened - right - (missed - smoothing if silence is not None else 0.0)
+        swapped -= missed - smoothing
     swapped = max(swapped, 0.0) + (smoothing if len(events) > 1 else 0.0)
-    scale = 1.0
-    if share is not None:
-        errors = missed + false + swapped
-        scale = share * recorded.sum() / errors if errors else 1.0
+    errors = missed + false + swapped
+    scale = share * recorded.sum() / errors if share is not None and errors else 1.0
 
     def rate(errors: float, total: float) -> float:
         value = float(scale * errors / (total + 2 * smoothing)) if total + smoothing else 0.0

@@ -196,9 +196,8 @@ def _corrected(fit: LatentFit, samples: SampleSet, likely: LatentStateMachine) -
         labels += [label for label in start_labels if label not in labels]
         numbers = np.array([labels.index(label) for label in start_labels])
         codes[traces.offsets[:-1] + np.arange(len(traces))] = numbers[initial]
-        shares = {
-            start_label(state): share for state, share in enumerate(likely.starts) if share > 0
-        }
+        starts = ((start_label(state), share) for state, share in enumerate(likely.starts))
+        shares = {label: share for label, share in starts if share > 0}
         uncertainty = replace(uncertainty, starts=shares)
         timing = LabelTiming.CURRENT_WITH_INITIAL
     corrected = with_column(traces, LABEL, labels, codes)

@@ -164,11 +164,9 @@ class _Search:
         self.price = price * log(max(len(groups.mean), 2))
 
     def run(self) -> Mixture | None:
-        fullest = self.means.mean[np.argmax(self.means.count * self.means.size)]
-        single = np.ones(1)
-        best = self._fitted(
-            Mixture(fullest * single, 0.98 * single, single, np.full(2, 0.01), -np.inf)
-        )
+        fullest = self.means.mean[[np.argmax(self.means.count * self.means.size)]]
+        single, outliers = np.ones(1), np.full(2, 0.01)
+        best = self._fitted(Mixture(fullest, 0.98 * single, single, outliers, -np.inf))
         while (larger := self._grown(best)) is not None:
             best = larger
             if len(best.centers) > MAX_CENTERS or self._fill_a_range(best):
@@ -177,9 +175,8 @@ class _Search:
         if best.outliers.sum() > _MAX_OUTLIERS:
             return None
         order = np.argsort(best.centers, kind="stable")
-        return replace(
-            best, centers=best.centers[order], shares=best.shares[order], values=best.values[order]
-        )
+        shares, values = best.shares[order], best.values[order]
+        return replace(best, centers=best.centers[order], shares=shares, values=values)
 
     def _with_full_groups(self, mixture: Mixture) -> Mixture:
         """Return the mixture with centers for full groups that are far from all of them.
@@ -209,17 +206,12 @@ class _Search:
 
     def _pruned(self, mixture: Mixture) -> Mixture:
         """Remove centers while one is not worth its price."""
-        while len(mixture.centers) > 1:
-            smaller = [
-                self._fitted(mixture.without(center)) for center in range(len(mixture.centers))
-            ]
-            better = [
-                rest
-                for center, rest in enumerate(smaller)
-                if not self._is_worth(mixture, center, rest)
-            ]
-            if not better:
+        while (centers := len(mixture.centers)) > 1:
+            smaller = [self._fitted(mixture.without(center)) for center in range(centers)]
+            worth = [self._is_worth(mixture, center, rest) for center, rest in enumerate(smaller)]
+            if all(worth):
                 break
+            better = (rest for rest, is_worth in zip(smaller, worth, strict=True) if not is_worth)
             mixture = max(better, key=lambda rest: rest.log_likelihood)
         return mixture
 
@@ -233,15 +225,14 @@ class _Search:
             return True
         if not len(means.mean):
             return False
-        gains = [self._fitted(fit, means).log_likelihood for fit in (mixture, without)]
-        return bool(gains[0] - gains[1] > self.price)
+        more, less = (self._fitted(fit, means).log_likelihood for fit in (mixture, without))
+        return more - less > self.price
 
     def _unexpected(self, mixture: Mixture) -> list[float]:
         """Return the positions where a center would gain most, at least σ from each other."""
-        means = self.means
-        density = product(self._densities(mixture.centers, means), mixture.shares)
-        outliers = self._outlier_densities(mixture.centers, mixture.shares, means)
-        density += product(outliers, mixture.outliers)
+        means, centers, shares = self.means, mixture.centers, mixture.shares
+        density = product(self._densities(centers, means), shares)
+        density += product(self._outlier_densities(centers, shares, means), mixture.outliers)
         weight = means.count / np.maximum(density, _TINY)
         cell = np.round(means.mean * (2 / self.sigma))
         positions = np.unique(cell)

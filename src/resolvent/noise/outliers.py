@@ -72,9 +72,10 @@ def score_outliers(machines: Machines, traces: TraceSet, *, by_state: bool = Tru
     threshold = log(max(len(traces), 1) * len(queries) / _RISK)
     scores = [_score_for_machine(steps, traces, threshold) for steps in queries.values()]
     best = np.argmax([score.nats for score in scores], axis=0)
-    trace = np.arange(len(traces))
     columns = zip(*((score.outputs, score.deviating, score.nats) for score in scores), strict=True)
-    outputs, deviating, nats = (np.array(column)[best, trace] for column in columns)
+    outputs, deviating, nats = (
+        np.array(column)[best, np.arange(len(traces))] for column in columns
+    )
     surprise = np.sum([score.surprise for score in scores], axis=0)
     return OutlierScores(outputs, deviating, nats, surprise, threshold)
 
@@ -94,8 +95,7 @@ def _score_for_machine(steps: StepQueries, traces: TraceSet, threshold: float) -
     against = 2 * same_outputs < other_rows
     deviates = informative & against
     # Deviations of a row in other traces.
-    elsewhere = np.bincount(row, deviates, len(row_total))[row]
-    elsewhere = elsewhere - np.bincount(own_row, deviates)[own_row]
+    elsewhere = np.bincount(row, deviates)[row] - np.bincount(own_row, deviates)[own_row]
     outputs = np.bincount(trace, informative, len(traces)).astype(np.int64)
     deviating = np.bincount(trace, deviates, len(traces)).astype(np.int64)
     own_rate = np.array([*map(_log_of_rate, outputs.tolist(), deviating.tolist())])
@@ -104,9 +104,8 @@ def _score_for_machine(steps: StepQueries, traces: TraceSet, threshold: float) -
         overall = (deviating[~are_outliers].sum() + 0.5) / (outputs[~are_outliers].sum() + 1.0)
         chance = (elsewhere + _PRIOR_COUNT * overall) / (other_rows + _PRIOR_COUNT)
         chance = np.clip(chance, 1e-9, 0.5)
-        as_others = np.bincount(
-            trace, np.where(informative, np.where(deviates, log(chance), log1p(-chance)), 0.0)
-        )
+        likelihood = np.where(deviates, log(chance), log1p(-chance))
+        as_others = np.bincount(trace, np.where(informative, likelihood, 0.0))
         expected = np.bincount(trace, np.where(informative, chance, 0.0))
         variance = np.bincount(trace, np.where(informative, chance * (1 - chance), 0.0))
         # If all traces differ more than by chance, an outlier has to differ even more.
@@ -141,8 +140,7 @@ def unexplained_traces(machines: Machines, traces: TraceSet) -> UnexplainedTrace
     """Return the traces that machines without noise fail to explain, and the odds of outliers."""
     queries = step_queries(machines, traces, states_at_steps(machines, traces))
     trace = traces.trace_of_step
-    is_predicted = np.zeros(len(trace), bool)
-    is_wrong = np.zeros(len(trace), bool)
+    is_predicted, is_wrong = np.zeros((2, len(trace)), bool)
     for steps in queries.values():
         # A query that only one trace has in a state says nothing about this trace.
         predicted = steps.machine.predict(steps.states, steps.queries, generalized=False)

@@ -156,17 +156,15 @@ def find_reward_levels(
     price = 1.0 if states is not None else _FIRST_PRICE
     size = _normal_size(groups, sigma)
     mixture = find_centers(_without_outliers(groups, sigma), sigma, size, price)
-    if mixture is None:
-        if len(traces.rewards) > _MAX_DISTINCT_SHARE * traces.steps:
-            raise TraceError(
-                f"rewards vary at random, but not around a few values: "
-                f"{amount(len(traces.rewards), 'different reward')} at "
-                f"{amount(traces.steps, 'step')}; round them with reward_digits=N "
-                f"(--reward-digits N), or predict only outputs=['observation'] "
-                f"(--outputs observation)"
-            )
-        return None
-    if len(mixture.centers) == 1 and len(traces.rewards) <= _MAX_SYMBOLS:
+    different = len(traces.rewards)
+    if mixture is None and different > _MAX_DISTINCT_SHARE * traces.steps:
+        raise TraceError(
+            f"rewards vary at random, but not around a few values: "
+            f"{amount(different, 'different reward')} at {amount(traces.steps, 'step')}; round "
+            f"them with reward_digits=N (--reward-digits N), or predict only "
+            f"outputs=['observation'] (--outputs observation)"
+        )
+    if mixture is None or (len(mixture.centers) == 1 and different <= _MAX_SYMBOLS):
         return None  # as of a die, whose faces say more than their mean
     return _levels(mixture, sigma, exact)
 
@@ -205,9 +203,8 @@ def _hardly_repeats(steps: StepRewards) -> bool:
     """
     _, query, times = np.unique(steps.query, return_inverse=True, return_counts=True)
     _, value, occurrences = np.unique(steps.reward, return_inverse=True, return_counts=True)
-    is_frequent = times[query] >= FEWEST_VALUES
-    unique = int((is_frequent & (occurrences[value] == 1)).sum())
-    frequent = int(is_frequent.sum())
+    occurrences = occurrences[value][times[query] >= FEWEST_VALUES]
+    unique, frequent = int((occurrences == 1).sum()), len(occurrences)
     return frequent >= _MIN_FREQUENT_STEPS and unique >= _MIN_UNIQUE_SHARE * frequent
 
 
@@ -266,16 +263,12 @@ def _normal_size(groups: Groups, sigma: float) -> float:
 
 
 def _levels(mixture: Mixture, sigma: float, exact: Floats) -> RewardLevels:
-    centers = mixture.centers.tolist()
-    errors = sigma / np.sqrt(np.maximum(mixture.values, 1))
-    levels = [_shortest(center, 3 * error) for center, error in zip(centers, errors, strict=True)]
-    for value in exact:  # a level that often occurs without noise is exactly this value
-        levels = [float(value) if abs(level - value) < sigma / 2 else level for level in levels]
-    return RewardLevels(
-        tuple(sorted(set(levels))),
-        float(f"{sigma:.3g}"),
-        tuple(value for value in exact.tolist() if value not in levels),
-    )
+    errors = 3 * (sigma / np.sqrt(np.maximum(mixture.values, 1)))
+    levels = [*map(_shortest, mixture.centers.tolist(), errors)]
+    for value in exact.tolist():  # a level that often occurs without noise is exactly this value
+        levels = [value if abs(level - value) < sigma / 2 else level for level in levels]
+    others = tuple(value for value in exact.tolist() if value not in levels)
+    return RewardLevels(tuple(sorted(set(levels))), float(f"{sigma:.3g}"), others)
 
 
 def _shortest(number: float, error: float) -> float:

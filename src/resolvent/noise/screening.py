@@ -89,10 +89,9 @@ def query_noise(counts: ReplayCounts, *, by_state: bool, name: str | None = None
     machine = counts.machines[name] if name else next(iter(counts.machines.values()))
     outputs = machine.known_outputs
     _, query = np.unique(outputs["query"], return_inverse=True)
-    state = outputs["state"].astype(np.int64) if by_state else np.zeros(len(outputs), np.int64)
     width = int(outputs["output"].max(initial=0)) + 1
     queries = int(query.max(initial=0)) + 1
-    row = state * queries + query
+    row = outputs["state"].astype(np.int64) * queries + query if by_state else query
     cells, cell = np.unique(row * width + outputs["output"], return_inverse=True)
     count = np.bincount(cell, outputs["count"]).astype(np.int64)
     starts = np.flatnonzero(np.diff(cells // width, prepend=-1))
@@ -130,9 +129,8 @@ def estimate_query_noise(outputs: Counts, deviating: Counts) -> QueryNoise:
     likelihood = (times[:, None, None] * each).sum(0).T
     best = likelihood.max(1)
     at = int(np.argmax(best))
+    rate, top = float(_RATES[int(np.argmax(likelihood[at]))]), float(best[at])
     localized = float(best[_SHARES <= _LOCALIZED_SHARE].max())
-    rate = float(_RATES[int(np.argmax(likelihood[at]))])
-    top = float(best[at])
     return QueryNoise(float(_SHARES[at]), rate, top - localized, top - float(best[-1]), queries)
 
 
