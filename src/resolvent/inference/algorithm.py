@@ -86,7 +86,7 @@ def infer_machine(task: Task) -> MachineFit | Conflict:
     return MachineFit(
         machine,
         MachineStatistics.of(machine, automaton, time.perf_counter() - task.started, at_least),
-        task.labels.tests,
+        task.tests,
         attempts,
         best.proof,
         log_evidence,

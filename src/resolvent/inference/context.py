@@ -46,8 +46,7 @@ def seconds_left(limit: float | None, started: float) -> float | None:
 class InferenceContext:
     """Options of one inference, with its clock and listener.
 
-    `trace_numbers` are the user's numbers of the traces, if some were skipped before. `replace`
-    makes the context of a part of the same inference; the clock continues.
+    `trace_numbers` are the user's numbers of the traces, if some were skipped before.
     """
 
     options: InferenceOptions
@@ -69,11 +68,6 @@ class InferenceContext:
         """Return whether any time is left."""
         left = self.time_left()
         return left is None or left > LEAST_SECONDS
-
-    def within(self, seconds: float | None) -> "InferenceContext":
-        """Return the context of a part that has this number of seconds, and reports nothing."""
-        options = self.options.replacing(time_limit=seconds)
-        return replace(self, options=options, progress=None, started=time.perf_counter())
 
     def corpus_of(self, shards: TraceSource) -> Corpus:
         """Scan traces once, and return them as the corpus of the inference."""

@@ -20,13 +20,7 @@ from resolvent._util.progress import Listener
 from resolvent._util.records import ByMachine
 from resolvent._util.text import amount, short
 from resolvent._util.validation import check_arguments, explain_memory_errors
-from resolvent.errors import (
-    ModelError,
-    OptionError,
-    ResolventError,
-    TimeLimitReached,
-    TraceError,
-)
+from resolvent.errors import ModelError, OptionError, ResolventError, TimeLimitReached, TraceError
 from resolvent.evaluation.evidence import Evidence, are_training_traces, collect_evidence
 from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.evaluation.observed import SampledSteps, sample_traces

@@ -66,12 +66,9 @@ _NATIVE_NAMES = {LIKELIHOOD.name: "telling", BACKTRACKING.name: "rethink"}
 class Limits:
     """The limits of one run of an engine, and the listener for its progress.
 
-    Attributes:
-        time_limit: Seconds after which the best automaton so far is returned.
-        listener: Called regularly with the progress.
-        most_states: Number of states beyond which merging raises `StateLimitExceeded`.
-        most_work: Work beyond which merging raises `WorkLimitExceeded`; only the native engine
-            counts it.
+    When time is over, the best automaton so far is returned. Beyond `most_states` merging raises
+    `StateLimitExceeded`, beyond `most_work`, which only the native engine counts,
+    `WorkLimitExceeded`.
     """
 
     time_limit: float | None = None
@@ -209,15 +206,9 @@ def search(
     """Search for the smallest automaton that explains the samples; never larger than edsm's.
 
     The same samples, seed and effort give the same automaton; a time limit gives the best so far.
-
-    Args:
-        samples: The samples to explain.
-        seed: Seed of the search.
-        effort: Factor for the number of nodes visited.
-        limits: The time limit and the listener.
-        known: Table [state, label] of a machine that explains the samples, −1 where a label is
-            never read; the result is never larger than this machine.
-        merges: Whether to start from merging even if a machine is `known`.
+    `effort` is a factor for the number of nodes visited. `known` is the table [state, label] of a
+    machine that explains the samples, −1 where a label is never read; the result is never larger.
+    With `merges` the search starts from merging even then.
     """
     learner = partial(_core.search, seed=seed, budget=int(effort * SEARCH_BUDGET))
     if known is not None and known.size:
@@ -239,9 +230,6 @@ def repair_automaton(
     States are removed one by one, the weakest first: another state takes their place, and the few
     transitions that this makes wrong are changed, the rarest first. A state stays if outputs agree
     no better without it than by chance.
-
-    Raises:
-        ValueError: when the automaton does not explain the samples.
     """
     columns, budget = _columns_of(automaton), int(effort * REPAIR_BUDGET)
     repair = partial(_core.repair, **columns, seed=seed, budget=budget)

@@ -74,15 +74,9 @@ def minimal_automaton(
 ) -> MinimalAutomaton:
     """Find the smallest automaton that explains the samples, and prove it as far as possible.
 
-    Args:
-        samples: Reduced samples, which do not contradict each other.
-        upper: An automaton that explains them.
-        limits: The time limit, and the listener for the lower bound, the gap to the best automaton,
-            the nodes in the part given to the solver, and all nodes.
-        workers: Try sizes and seeds in parallel if one solver alone would take long.
-
-    Raises:
-        MissingExtra: when python-sat is not installed.
+    The automaton `upper` explains them. Progress is the lower bound, the gap to the best automaton,
+    the nodes in the part given to the solver, and all nodes. `workers` try sizes and seeds in
+    parallel if one solver alone would take long.
     """
     require_sat_solver()
     with closing(_Search(samples, upper, limits, workers)) as search:

@@ -4,8 +4,7 @@ Input: distinct traces of samples, and a number of states. Output: a transition 
 of them, or the proof that none exists.
 
 The solver sees a prefix tree of some traces (`Part`), which grows. Traces are ordered by a digest
-of their content, so their order and repetition make no difference, and the first ones are as good
-as a random sample.
+of their content, so that the first ones are as good as a random sample, whatever their order.
 
 Variables: node v has color i; label l leads from state i to state j; state i has output o for an
 α-input. Heule and Verwer, "Exact DFA identification using SAT solvers" (2010), with many α-inputs
@@ -113,8 +112,7 @@ class DistinctTraces:
 class Part:
     """Some of the distinct traces, as a prefix tree that only grows.
 
-    Nodes are in the order of addition; `rows` lists their outputs as (node, α-input, output), in
-    order of addition.
+    `rows` lists the outputs of nodes as (node, α-input, output), in order of addition.
     """
 
     def __init__(self, traces: DistinctTraces, outputs: int = OUTPUTS) -> None:
@@ -239,11 +237,7 @@ Clause = list[int]
 
 
 def require_sat_solver() -> Any:
-    """Import python-sat.
-
-    Raises:
-        MissingExtra: when it is not installed.
-    """
+    """Import python-sat, or raise `MissingExtra`."""
     try:
         return importlib.import_module("pysat.solvers")
     except ImportError as error:

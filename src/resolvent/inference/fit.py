@@ -205,12 +205,8 @@ class MachineFit:
 class Fit:
     """Machines that explain some traces, and how each was inferred.
 
-    Attributes:
-        by_name: The fit of each machine, by its name.
-        timing: When labels are read.
-        steps: Number of steps learned from.
-        failed_termination: Number of traces when a machine for the end of episodes was last tried
-            without success; 0 if it never was.
+    `steps` is the number of steps learned from; `failed_termination` that of traces when a machine
+    for the end of episodes was last tried without success, 0 if it never was.
     """
 
     by_name: dict[str, MachineFit]
@@ -268,12 +264,9 @@ class OriginalTraces:
 class InferenceState:
     """The state of an inference, from which an update continues.
 
-    Attributes:
-        corpus: All traces.
-        chosen: The numbers of those learned from.
-        fit: The machines, as learned.
-        counts: Their replay of all traces.
-        original: The recorded traces, if another form of them was learned from.
+    It has all traces and the numbers of the `chosen` ones, from which the machines of `fit` were
+    learned, the `counts` of their replay of all traces, and the `original` traces, as they were
+    recorded, if another form of them was learned from.
     """
 
     corpus: Corpus

@@ -343,8 +343,7 @@ def merge_with_backtracking(
 
     A wrong merge shows late, by conflicts that cause too many states and unlikely transitions.
     Without the merge, all later decisions are made again. Merges are undone in their order, until
-    a whole pass changes nothing or the time limit is reached. docs/decisions/inference.md has
-    measurements.
+    a whole pass changes nothing or the time limit is reached.
 
     Raises:
         StateLimitExceeded: when more than `most_states` are left.

@@ -20,23 +20,10 @@ import numpy as np
 from resolvent._util.math import log2
 from resolvent._util.progress import Progress
 from resolvent.inference.context import seconds_left
-from resolvent.inference.engine import (
-    Limits,
-    merge,
-    repair_automaton,
-    search,
-    search_with_restarts,
-)
+from resolvent.inference.engine import Limits, merge, repair_automaton, search, search_with_restarts
 from resolvent.inference.exact_search import minimal_automaton
 from resolvent.inference.exact_solver import require_sat_solver
-from resolvent.inference.fit import (
-    CHOSEN,
-    GIVEN_UP,
-    LONGER,
-    OUT_OF_TIME,
-    Attempt,
-    MinimalityProof,
-)
+from resolvent.inference.fit import CHOSEN, GIVEN_UP, LONGER, OUT_OF_TIME, Attempt, MinimalityProof
 from resolvent.inference.state_merging import Watcher
 from resolvent.inference.strategy import AUTO, BACKTRACKING, EDSM, LIKELIHOOD, RPNI, Strategy
 from resolvent.inference.task import Task, choose_trivial_labels, work_before_search
@@ -119,15 +106,10 @@ class Candidate:
 
 
 def find_candidate(task: Task) -> tuple[Candidate, tuple[Attempt, ...]]:
-    """Return the machine that the strategy of the options finds, and all attempts.
-
-    Raises:
-        ContradictoryRows: when no machine can explain the samples.
-    """
+    """Return the machine that the strategy of the options finds, and all attempts."""
     started, strategy = time.perf_counter(), task.options.strategy
     if strategy == AUTO:
-        first = first_candidate(task)
-        return best_candidate(task, first, time.perf_counter() - started)
+        return best_candidate(task, first_candidate(task), time.perf_counter() - started)
     parts: Sequence[Attempt] = ()
     if strategy.proves:
         candidate, parts = find_minimal(task)
@@ -143,7 +125,7 @@ def find_candidate(task: Task) -> tuple[Candidate, tuple[Attempt, ...]]:
 
 def find_by_merging(task: Task, order: Strategy, limits: Limits) -> Candidate:
     """Merge states, or take the result of merging from the comparison of labels."""
-    automaton = task.labels.automaton if order == EDSM else None
+    automaton = task.merged if order == EDSM else None
     if automaton is None:
         automaton = merge(task.without(task.trivial), order, task.options.engine, limits)
     return Candidate.of(task, order.name, automaton, task.trivial)
@@ -357,12 +339,12 @@ def search_smallest(task: Task, limits: Limits) -> tuple[RawAutomaton, Sequence[
     samples, known = task.without(task.trivial), None
     if task.data.named_trivial is None and options.remove_trivial:
         quarter = None if limits.time_limit is None else limits.time_limit / 4
-        labels = choose_trivial_labels(
+        reduced = choose_trivial_labels(
             task.within(quarter), only_no_event=False, most_work=work_before_search(task)
         )
-        merged = labels.automaton
-        if labels.codes != task.trivial and merged is not None and merged.finished:
-            known = task.restore(merged, labels.codes).transitions
+        merged = reduced.merged
+        if reduced.trivial != task.trivial and merged is not None and merged.finished:
+            known = task.restore(merged, reduced.trivial).transitions
     seed, effort = options.seed, options.effort
     limits = replace(limits, time_limit=seconds_left(limits.time_limit, started))
     if workers.name == "threads":  # would run restarts one after another

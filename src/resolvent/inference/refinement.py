@@ -37,6 +37,7 @@ from resolvent.inference.summary import time_ran_out_warning
 from resolvent.inference.task import TrainingSet
 from resolvent.machines import Machine, Provenance, machines_of
 from resolvent.machines.build import StateLimitExceeded
+from resolvent.machines.tables import no_numbers
 from resolvent.preprocess.reduction import remove_trivial, trivial_codes
 from resolvent.replay import Corpus, ReplayCounts, replay
 from resolvent.replay.corpus import REPLAYING
@@ -122,7 +123,7 @@ def refine_further(
         if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
             return refine(context, corpus)  # more traces may have more to predict
     loop = RefinementLoop(context, corpus, outputs)
-    loop.chosen, loop.fit = before.chosen, before.fit
+    loop.data, loop.fit = replace(loop.data, numbers=before.chosen), before.fit
     if corpus.alphabets is not before.corpus.alphabets:  # earlier counts have other codes
         return loop.run()
     return loop.run(before.counts + loop.replay(since=len(corpus.shards) - 1))
@@ -139,9 +140,8 @@ class RefinementLoop:
         noisy: frozenset[str] = frozenset(),
     ) -> None:
         self.context, self.corpus = context, corpus
-        self.outputs, self.noisy = outputs, noisy
-        self.named_trivial = _named_trivial(context.options, corpus.alphabets.labels)
-        self.chosen = np.empty(0, np.int64)
+        named = _named_trivial(context.options, corpus.alphabets.labels)
+        self.data = TrainingSet(context, corpus, no_numbers(), tuple(outputs), named, noisy)
         self.fit = Fit({}, context.options.timing, 0)
         self.rounds = 1
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -182,19 +182,20 @@ class RefinementLoop:
         if self.corpus.in_memory and not counts.consistent:
             # The shortest traces that show a conflict matter only if there is one.
             counts = self.replay(shortest=True)
-        more = counterexamples(counts, self.chosen, FIRST_COUNTEREXAMPLES << self.rounds)
+        more = counterexamples(counts, self.data.numbers, FIRST_COUNTEREXAMPLES << self.rounds)
         if len(more):
             rare = self.with_rare_transitions()
             sample = self.corpus.sample(SAMPLE_STEPS << (self.rounds - (len(rare) > 0)))
-            chosen = np.unique(np.concatenate([self.chosen, more, rare, sample]))
+            chosen = np.unique(np.concatenate([self.data.numbers, more, rare, sample]))
             conflict = self.learn_enough(chosen)
             self.rounds += 1
             return conflict or True
         if smaller := self._compacted(counts):
             return self._use_smaller(smaller) or True
         # After a failure only with twice the traces.
-        is_done = TERMINATED in self.outputs or self.corpus.traces < 2 * self.fit.failed_termination
-        if self.context.options.outputs is None and not is_done and _bits_of_termination(counts):
+        may_try = self.corpus.traces >= 2 * self.fit.failed_termination
+        may_try &= self.context.options.outputs is None and TERMINATED not in self.data.outputs
+        if may_try and _bits_of_termination(counts):
             self._try_termination()
             return True
         return False
@@ -210,15 +211,16 @@ class RefinementLoop:
         Unless some are known, a machine for terminations that the user did not request is dropped:
         the new machines may predict them without it.
         """
+        outputs = self.data.outputs
         if not known and self.context.options.outputs is None:
-            self.outputs = [name for name in self.outputs if name != TERMINATED]
-        data = self._training_set(chosen, most_states)
+            outputs = tuple(name for name in outputs if name != TERMINATED)
+        data = replace(self.data, numbers=chosen, outputs=outputs, most_states=most_states)
         fits = infer_machines(data, known)
         if isinstance(fits, Conflict):
             return fits
         for name in fits.keys() - known.keys():
             self.seconds[name] += fits[name].statistics.seconds
-        self.chosen = chosen
+        self.data = replace(data)  # without its traces, which take memory
         self.fit = replace(self.fit, by_name=fits, steps=data.traces.steps)
         return None
 
@@ -249,7 +251,7 @@ class RefinementLoop:
         counts = replay(
             self.fit.machines,
             corpus,
-            self.named_trivial or (),
+            self.data.named_trivial or (),
             since=since,
             # Reading files takes longest, so they are read once.
             shortest=shortest or not corpus.in_memory,
@@ -261,7 +263,8 @@ class RefinementLoop:
     def result(self, counts: ReplayCounts, *, noisy: bool = False) -> InferenceResult:
         """Return the result, with machines that have the outputs and counts of all traces."""
         corpus, fit, options = self.corpus, self.fit, self.context.options
-        trivial, constants = self.named_trivial or (), options.remove_redundant
+        chosen, trivial = self.data.numbers, self.data.named_trivial or ()
+        constants = options.remove_redundant
         machines = machines_of(
             with_evidence(fit.machines, counts, trivial, constants=constants),
             options.timing,
@@ -281,22 +284,10 @@ class RefinementLoop:
                 name: fit[name].statistics.of_rebuilt(machine, seconds[name])
                 for name, machine in machines.items()
             },
-            Refinement(self.rounds, len(self.chosen), fit.steps, corpus.traces, noisy=noisy),
+            Refinement(self.rounds, len(chosen), fit.steps, corpus.traces, noisy=noisy),
             {**seconds, "total": time.perf_counter() - self.context.started},
-            InferenceState(corpus, self.chosen, fit, counts),
+            InferenceState(corpus, chosen, fit, counts),
             warnings_of(counts, corpus, merged=options.strategy.merges and not fit.unfinished),
-        )
-
-    def _training_set(self, chosen: Numbers, most_states: int | None = None) -> TrainingSet:
-        return TrainingSet(
-            self.context,
-            self.corpus,
-            self.corpus.fetch(chosen),
-            chosen,
-            tuple(self.outputs),
-            self.named_trivial,
-            self.noisy,
-            most_states,
         )
 
     def with_rare_transitions(self) -> Numbers:
@@ -305,7 +296,7 @@ class RefinementLoop:
         None for traces in files, which would have to be read once more.
         """
         if not self.corpus.in_memory:
-            return np.empty(0, np.int64)
+            return no_numbers()
         traces = self.corpus.as_traces()
         return traces_with_rare_transitions(
             transitions_at_steps(self.fit.machines, traces),
@@ -317,7 +308,7 @@ class RefinementLoop:
 
     def _compacted(self, counts: ReplayCounts) -> Machine | None:
         """Return one of the machines with fewer states, if all traces together allow that."""
-        if self.corpus.traces == len(self.chosen):
+        if self.corpus.traces == len(self.data.numbers):
             return None
         smaller = (
             merge_equal_states(machine, counts.machines[name])
@@ -329,7 +320,7 @@ class RefinementLoop:
         """Replace a machine by a smaller one; other machines read the states of the first."""
         fit = replace(self.fit[machine.name], machine=machine)
         if machine.name == "transition":
-            return self.learn(self.chosen, {machine.name: fit})
+            return self.learn(self.data.numbers, {machine.name: fit})
         self._update_fits([fit])
         return None
 
@@ -344,14 +335,12 @@ class RefinementLoop:
         """
         traces = self.corpus.fetch(self.corpus.distinct())  # repeating traces must change nothing
         bits = _bits_of_termination(self.replay(self.corpus.with_traces(traces)))
-        data = self._training_set(self.chosen)
+        data = replace(self.data, outputs=(*self.data.outputs, TERMINATED), most_states=None)
         no_event = [code for code, label in enumerate(data.traces.labels) if label == NO_EVENT]
         if len(remove_trivial(data.histories, no_event).tree) <= MOST_TERMINATION_NODES:
-            data = replace(data, outputs=(*data.outputs, TERMINATED))
             fits = infer_machines(data, self.fit.by_name)
             if not isinstance(fits, Conflict) and _bits(fits[TERMINATED].machine) < bits:
-                self.outputs = [*data.outputs]
-                self.fit = replace(self.fit, by_name=fits)
+                self.data, self.fit = replace(data), replace(self.fit, by_name=fits)
                 self.seconds[TERMINATED] += fits[TERMINATED].statistics.seconds
                 return
         self.fit = replace(self.fit, failed_termination=self.corpus.traces)

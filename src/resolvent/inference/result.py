@@ -271,11 +271,7 @@ class InferenceResult:
         return update(self, traces)
 
     def report(
-        self,
-        path: str | Path,
-        *,
-        policy: Any = None,
-        draw_of: Callable[[Any], Any] | None = None,
+        self, path: str | Path, *, policy: Any = None, draw_of: Callable[[Any], Any] | None = None
     ) -> None:
         """Write one HTML page: the machines drawn, traces replayed, and the evidence.
 

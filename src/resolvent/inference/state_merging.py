@@ -454,11 +454,7 @@ class Watch:
         self._started = self._reported = time.monotonic()
 
     def check(self, progress: Progress) -> None:
-        """Report progress and check the time; call this often.
-
-        Raises:
-            TimeLimitReached: when time is up.
-        """
+        """Report progress, and raise when time is up; call this often."""
         if self.report(progress) > self._limit:
             raise TimeLimitReached("time ran out")
 

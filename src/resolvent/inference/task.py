@@ -65,13 +65,9 @@ COMPARED_IN_ALL: Final = 400_000
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Traces to learn machines from.
+    """Traces to learn machines from: those of a corpus with some `numbers`.
 
     Attributes:
-        context: The settings of the inference.
-        corpus: All traces.
-        traces: The traces to learn from.
-        numbers: Their numbers in the corpus.
         outputs: The columns to predict, in the order of the machines.
         named_trivial: Labels that the user names as trivial; None if they are tested.
         noisy: The outputs that may vary: the most likely machines are inferred for them.
@@ -80,7 +76,6 @@ class TrainingSet:
 
     context: InferenceContext
     corpus: Corpus
-    traces: TraceSet
     numbers: NDArray[np.int64]
     outputs: tuple[str, ...]
     named_trivial: frozenset[Label] | None
@@ -91,6 +86,11 @@ class TrainingSet:
     def options(self) -> InferenceOptions:
         """The options of the inference."""
         return self.context.options
+
+    @cached_property
+    def traces(self) -> TraceSet:
+        """The traces."""
+        return self.corpus.fetch(self.numbers)
 
     @cached_property
     def histories(self) -> Histories:
@@ -115,26 +115,12 @@ class TrainingSet:
 
 
 @dataclass(frozen=True)
-class TrivialLabels:
-    """The labels that a machine is inferred without, and why.
-
-    Attributes:
-        codes: The codes of these labels, ascending.
-        tests: The test of each label; none if labels are not tested.
-        automaton: The automaton merged without them while labels were compared, if there is one.
-    """
-
-    codes: tuple[int, ...] = ()
-    tests: tuple[TrivialityTest, ...] = ()
-    automaton: RawAutomaton | None = None
-
-
-@dataclass(frozen=True)
 class Task:
     """The samples that one machine is inferred from, and how they were reduced.
 
-    `reduced` are the samples without redundant α-inputs, whose outputs are `constants`; they have
-    all labels, and merging does without those of `labels`.
+    `reduced` are the samples without redundant α-inputs, whose outputs are `constants`. They have
+    all labels; merging does without those that are `trivial`. If labels were tested, `tests` has
+    one for each label, and `merged` the automaton merged without the trivial ones, if there is one.
     """
 
     data: TrainingSet
@@ -143,7 +129,9 @@ class Task:
     reduced: SampleSet
     supplemented: bool
     constants: ConstantOutputs = field(default_factory=ConstantOutputs.nothing)
-    labels: TrivialLabels = TrivialLabels()
+    trivial: tuple[int, ...] = ()
+    tests: tuple[TrivialityTest, ...] = ()
+    merged: RawAutomaton | None = None
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -152,13 +140,8 @@ class Task:
         return self.data.options
 
     @property
-    def trivial(self) -> tuple[int, ...]:
-        """The labels that merging does without."""
-        return self.labels.codes
-
-    @property
     def looping(self) -> tuple[int, ...]:
-        """Those of them that loop in every state, so that all strategies do without them."""
+        """The trivial labels that loop in every state, so that all strategies do without them."""
         return self._looping(self.trivial)
 
     def without(self, labels: Iterable[int]) -> SampleSet:
@@ -177,7 +160,9 @@ class Task:
 
     def within(self, seconds: float | None) -> "Task":
         """Return the same task as the only one, with this number of seconds, and in silence."""
-        context = self.data.context.within(seconds)
+        context = self.data.context
+        options = context.options.replacing(time_limit=seconds)
+        context = replace(context, options=options, progress=None, started=time.perf_counter())
         return replace(self, data=replace(self.data, context=context, outputs=(self.predicts,)))
 
     def build(self, automaton: RawAutomaton, trivial: tuple[int, ...]) -> Machine:
@@ -243,8 +228,7 @@ def reduce_task(task: Task) -> Task:
         reduced, constants = remove_redundant(task.samples)
         task = replace(task, reduced=reduced, constants=constants)
     most_work = work_before_search(task) if options.strategy == AUTO else None
-    labels = choose_trivial_labels(task, options.strategy.keeps_labels, most_work)
-    return replace(task, labels=labels)
+    return choose_trivial_labels(task, options.strategy.keeps_labels, most_work)
 
 
 def work_before_search(task: Task) -> int:
@@ -252,17 +236,15 @@ def work_before_search(task: Task) -> int:
     return max(WORK_BEFORE_SEARCH, WORK_FOR_NODE * len(task.reduced.histories.tree))
 
 
-def choose_trivial_labels(
-    task: Task, only_no_event: bool, most_work: int | None = None
-) -> TrivialLabels:
+def choose_trivial_labels(task: Task, only_no_event: bool, most_work: int | None = None) -> Task:
     """Choose the labels that a machine is inferred without; `most_work` limits each comparison."""
     samples, data, named = task.reduced, task.data, task.data.named_trivial
     labels, in_time = samples.labels, data.context.in_time
     if not task.options.remove_trivial:
-        return TrivialLabels()
+        return task
     if named is not None:
         codes = tuple(code for code, label in enumerate(labels) if label in named)
-        return TrivialLabels(codes, declared_trivial(labels, codes))
+        return replace(task, trivial=codes, tests=declared_trivial(labels, codes))
     tests = assess_labels(samples, beyond_no_event=not only_no_event, in_time=in_time)
     merged: dict[frozenset[int], RawAutomaton] = {}
     if not only_no_event and in_time():
@@ -275,7 +257,8 @@ def choose_trivial_labels(
         if fitting_timing(data.traces, build, task.options.timing, (no_event,)):
             trivial.add(no_event)
     tests = tuple(test.renumbered(data.numbers) for test in tests)
-    return TrivialLabels(tuple(sorted(trivial)), tests, merged.get(frozenset(trivial)))
+    automaton = merged.get(frozenset(trivial))
+    return replace(task, trivial=tuple(sorted(trivial)), tests=tests, merged=automaton)
 
 
 def _trivial_codes(tests: tuple[TrivialityTest, ...]) -> set[int]:
