@@ -22,10 +22,10 @@ from resolvent.evaluation.diagnosis.diagnose import rare_transitions
 from resolvent.evaluation.diagnosis.findings import Finding
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import InferenceContext, outputs_of
-from resolvent.inference.noise_messages import outliers_warning, too_many_outliers
 from resolvent.inference.refinement import SAMPLE_STEPS, refine
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import EDSM
+from resolvent.inference.summary import outliers_warning, too_many_outliers
 from resolvent.machines import Machines
 from resolvent.noise.labels import (
     WITHOUT_LABELS,

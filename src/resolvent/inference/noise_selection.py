@@ -33,7 +33,9 @@ from resolvent.inference.noise_fits import (
     with_labels,
     would_contradict,
 )
-from resolvent.inference.noise_messages import (
+from resolvent.inference.refinement import fit_noisy, refine, refine_further
+from resolvent.inference.result import InferenceResult
+from resolvent.inference.summary import (
     LABEL_NOISE,
     NOISE,
     OUTLIERS,
@@ -41,8 +43,6 @@ from resolvent.inference.noise_messages import (
     noise_not_found,
     noise_warnings,
 )
-from resolvent.inference.refinement import fit_noisy, refine, refine_further
-from resolvent.inference.result import InferenceResult
 from resolvent.noise.labels import DenoisedLabels
 from resolvent.noise.latent import infer_latent
 from resolvent.noise.model import Noise, NoiseCandidate, allowed_noise

@@ -249,8 +249,10 @@ _STORED_TYPES: dict[str, Any] = {
 
 def _stored_labels(labels: LabelingFunction | Literal["auto"]) -> Any:
     """Return the source of labels as JSON values: a word, unless events are named."""
-    if isinstance(labels, str) or labels.events is None:
-        return labels if isinstance(labels, str) else labels.reads
+    if isinstance(labels, str):
+        return labels
+    if labels.events is None:
+        return labels.reads
     return {"reads": labels.reads, "events": [list(event) for event in labels.event_pairs()]}
 
 

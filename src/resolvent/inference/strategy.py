@@ -193,50 +193,29 @@ class BuiltInStrategy(Strategy):
 
 
 AUTO: Final = BuiltInStrategy("auto", searches=True)
-"""The shortest description that several strategies find, the cheap ones first.
-
-If the first order of merging leaves doubt, other orders and then the search are tried, each within
-an effort that is counted in work, not in seconds.
-"""
+"""The shortest description that several strategies find, the cheap ones first."""
 
 EDSM: Final = BuiltInStrategy("edsm")
-"""The merge on which most outputs agree.
-
-An output counts once however often it was observed, so repeated traces change nothing.
-"""
+"""The merge on which most outputs agree, each counted once however often it was observed."""
 
 RPNI: Final = BuiltInStrategy("rpni", first_fit=True, refines=False)
-"""The first merge that fits, in the paper's order.
-
-It needs all traces available: from few it finds far too many states.
-"""
+"""The first merge that fits, in the paper's order. From few traces it finds too many states."""
 
 LIKELIHOOD: Final = BuiltInStrategy("likelihood")
 """The merge with the most informative agreement and the most likely transition.
 
 Outputs are more informative the rarer they are and the nearer to the merge; the distribution of
-transitions is learned from earlier merges. Real systems have sinks, where all outputs agree, and
-requests that change nothing: both mislead the counting of `edsm`.
+transitions is learned from earlier merges.
 """
 
 BACKTRACKING: Final = BuiltInStrategy("backtracking")
-"""The machine of `likelihood`, without the merges that make its description longer.
-
-About a hundred times as slow as merging once if there are few traces; the more there are, the fewer
-merges are tried.
-"""
+"""The machine of `likelihood`, without the merges that make its description longer."""
 
 SEARCH: Final = BuiltInStrategy("search", keeps_labels=True, merges=False, searches=True)
-"""The smallest machine found by simulated annealing over transition tables.
-
-The search also finds the labels that change no state.
-"""
+"""The smallest machine found by simulated annealing over transition tables of all labels."""
 
 EXACT: Final = replace(SEARCH, name="exact", proves=True)
-"""The smallest machine there is, with a proof.
-
-A proof would not hold for a machine that reads labels which were dropped before it.
-"""
+"""The smallest machine there is, with a proof, which holds only if no label was dropped before."""
 
 STRATEGIES: Final[dict[str, Strategy]] = {
     strategy.name: strategy

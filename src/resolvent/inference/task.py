@@ -198,15 +198,8 @@ class Task:
             varies = output != self.predicts and len(samples.outputs) > 1
             if varies and find_contradiction(samples) is None:
                 predictable.append(output)
-        is_labeled = options.labels == AS_RECORDED
-        sampling = Sampling(
-            data.traces,
-            build,
-            self.predicts,
-            options.timing,
-            trivial,
-            is_labeled_by_user=is_labeled,
-        )
+        by_user = options.labels == AS_RECORDED
+        sampling = Sampling(data.traces, build, self.predicts, options.timing, trivial, by_user)
 
         def locate(trace: int, step: int) -> StepLocation:
             return data.corpus.location(int(data.numbers[trace]), step)
