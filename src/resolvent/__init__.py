@@ -82,19 +82,15 @@ def __getattr__(name: str) -> object:
     elif name in _MODULE_OF:
         attribute = getattr(import_module(_MODULE_OF[name]), name)
     else:
-        attribute = _submodule(name)
+        path = f"{__name__}.{name}"
+        try:
+            attribute = import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name != path:
+                raise
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'") from None
     globals()[name] = attribute
     return attribute
-
-
-def _submodule(name: str) -> object:
-    path = f"{__name__}.{name}"
-    try:
-        return import_module(path)
-    except ModuleNotFoundError as error:
-        if error.name != path:
-            raise
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'") from None
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from resolvent._util import startup
-from resolvent.cli.commands.doctor import system
 
 IMPORT = "import sys; sys._is_gil_enabled = lambda: {}; import resolvent; print('imported')"
 
@@ -38,9 +37,3 @@ def test_an_error_if_it_cannot_come_back(monkeypatch):
     monkeypatch.setitem(sys._xoptions, "gil", "0")
     with pytest.raises(ImportError):
         startup.check_gil()
-
-
-def test_the_doctor_reports_it(monkeypatch):
-    assert system()["global lock"] == "on"
-    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
-    assert system()["global lock"].startswith("off: Resolvent does not run without")

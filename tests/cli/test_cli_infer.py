@@ -5,7 +5,7 @@ from cli_outcome import Run
 
 import resolvent as rs
 from resolvent import load
-from resolvent._util.progress import Progress
+from resolvent._util.parallel import Progress
 from resolvent.cli.commands.infer import _show_stage
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.viz.terminal import ProgressBar

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from automata import unexplained
 from interrupting import interrupt
 from resolvent import _core
-from resolvent._util.progress import Progress
+from resolvent._util.parallel import Progress
 from resolvent.errors import OptionError, TimeLimitReached
 from resolvent.inference.engine import Limits, merge
 from resolvent.inference.state_merging import Watch

@@ -10,7 +10,7 @@ import pytest
 
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, KeepingLabels, MostAgreeing
-from resolvent._util.progress import Progress
+from resolvent._util.parallel import Progress
 from resolvent.inference import MachineInference
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions

@@ -10,7 +10,7 @@ import secrets
 import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from importlib.metadata import version
@@ -204,12 +204,9 @@ class Store:
         if is_address(self.location):
             return
         path = Path(self.location)
-        try:
-            is_file = path.exists() and not path.is_dir()
-        except (OSError, ValueError) as error:  # a name that is too long, say
-            raise OptionError(f"cache_dir: this cannot be a folder ({error})") from error
-        if is_file:
-            raise OptionError(f"cache_dir: {path} is a file; name a folder for results")
+        with suppress(OSError):  # a name that is too long, say: writing reports it
+            if path.is_file():
+                raise OptionError(f"cache_dir: {path} is a file; name a folder for results")
         # Other processes may have another working directory.
         object.__setattr__(self, "location", str(path.absolute()))
 
@@ -324,12 +321,10 @@ class CachedFunction(Generic[Item, Result]):
             return self.function(item)
         content = self.store.get(key)
         if content is not None:
-            try:
+            with suppress(ValueError):
                 cached_result: Result = unpack(content, self.types)
                 if type(cached_result) is self.types[0]:
                     return cached_result
-            except ValueError:
-                pass
             self.store.distrust(key)  # it is complete, but written by another version
         result = self.function(item)
         self.store.put(key, pack(result, self.types))

@@ -1,7 +1,8 @@
-"""Map functions over items with threads, processes or Ray; results never depend on which.
+"""Map functions over items with threads, processes or Ray, and report the progress of long work.
 
 Input: a function of one item, which can be pickled, and the items. Output: the results in the
-order of the items, or combined in that order. See docs/decisions/util.md.
+order of the items, or combined in that order; they never depend on the workers. See
+docs/decisions/util.md.
 """
 
 import os
@@ -18,7 +19,7 @@ from functools import cache, cached_property, reduce
 from itertools import islice
 from multiprocessing import get_context
 from threading import Lock, RLock
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from resolvent._util.validation import quoted
 from resolvent.errors import ClusterError, OptionError
@@ -40,6 +41,34 @@ Submit: TypeAlias = Callable[..., Any]
 
 TaskWarnings: TypeAlias = tuple[tuple[type[Warning], str], ...]
 """Our own warnings of a task, as categories and texts."""
+
+
+class Progress(NamedTuple):
+    """The amount `done` of a `total`, which is 0 while unknown.
+
+    A search for a machine also reports the number of `states` so far and of those still
+    `undecided`; its total is the number of nodes of the prefix tree. A pass over shards of files
+    reports its `round`, and the approximate number of `steps` in all shards.
+    """
+
+    states: int
+    undecided: int
+    done: int
+    total: int
+    round: int = 0
+    steps: int = 0
+
+    @property
+    def fraction(self) -> float:
+        """The share of the work done: 0 to 1."""
+        return self.done / max(self.total, 1)
+
+
+Listener: TypeAlias = Callable[[str, Progress], object]
+"""Called regularly with the name of the stage, such as the inferred machine, and its progress."""
+
+FractionListener: TypeAlias = Callable[[float], object]
+"""Called regularly with the finished share of one task, such as reading a file: 0 to 1."""
 
 # --- Workers ------------------------------------------------------------------------------------
 

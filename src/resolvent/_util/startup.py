@@ -82,24 +82,21 @@ _signals: set[int] = set()
 
 # --- Python's global lock ------------------------------------------------------------------------
 
-GIL_ADVICE = "use a Python with it, or leave out PYTHON_GIL=0 and -X gil=0"
-
-
-def is_gil_off() -> bool:
-    """Whether threads of this Python run without a common lock."""
-    return not getattr(sys, "_is_gil_enabled", lambda: True)()
-
 
 def check_gil() -> None:
     """Warn that the lock comes back, or refuse to be imported if it cannot."""
-    if is_gil_off():
-        if sys._xoptions.get("gil", os.environ.get("PYTHON_GIL")) == "0":
-            raise ImportError(f"Resolvent does not run without Python's global lock: {GIL_ADVICE}")
-        import warnings  # not before the current folder is off the search path
-
-        warnings.warn(
-            "Resolvent does not run without Python's global lock: it is taken back as soon as the "
-            "core is loaded",
-            RuntimeWarning,
-            stacklevel=3,
+    if getattr(sys, "_is_gil_enabled", lambda: True)():
+        return
+    if sys._xoptions.get("gil", os.environ.get("PYTHON_GIL")) == "0":
+        raise ImportError(
+            "Resolvent does not run without Python's global lock: use a Python with it, or leave "
+            "out PYTHON_GIL=0 and -X gil=0"
         )
+    import warnings  # not before the current folder is off the search path
+
+    warnings.warn(
+        "Resolvent does not run without Python's global lock: it is taken back as soon as the "
+        "core is loaded",
+        RuntimeWarning,
+        stacklevel=3,
+    )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from resolvent._util.files import check_writable, link_target
-from resolvent._util.progress import Listener, Progress
+from resolvent._util.parallel import Listener, Progress
 from resolvent._util.records import builtin
 from resolvent._util.text import amount, visible
 from resolvent.errors import OptionError, ResumeWarning, TableWarning

@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from resolvent._util import html as notebook
-from resolvent._util.parallel import Threads
-from resolvent._util.progress import Listener, Progress
+from resolvent._util.parallel import Listener, Progress, Threads
 from resolvent._util.records import ByMachine, builtin
 from resolvent._util.text import amount, short, visible
 from resolvent.errors import ModelError

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.cache import Store
-from resolvent._util.parallel import Workers, executor_named
-from resolvent._util.progress import Listener, Progress
+from resolvent._util.parallel import Listener, Progress, Workers, executor_named
 from resolvent._util.text import amount, listed, short
 from resolvent.errors import OptionError, TimeLimitReached
 from resolvent.inference.options import InferenceOptions

@@ -15,8 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.parallel import Workers, get_executor
-from resolvent._util.progress import Listener
+from resolvent._util.parallel import Listener, Workers, get_executor
 from resolvent._util.records import ByMachine
 from resolvent._util.text import amount, short
 from resolvent._util.validation import check_arguments, explain_memory_errors

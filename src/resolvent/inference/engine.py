@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from resolvent import _core
-from resolvent._util.parallel import Workers
-from resolvent._util.progress import Progress
+from resolvent._util.parallel import Progress, Workers
 from resolvent._util.text import visible
 from resolvent.errors import OptionError, TimeLimitReached
 from resolvent.inference.context import LEAST_SECONDS, seconds_left

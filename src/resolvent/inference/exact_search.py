@@ -17,8 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from resolvent import _core
-from resolvent._util.parallel import Workers
-from resolvent._util.progress import Progress
+from resolvent._util.parallel import Progress, Workers
 from resolvent._util.text import amount
 from resolvent.errors import TimeLimitReached
 from resolvent.inference.engine import NO_LIMITS, Limits

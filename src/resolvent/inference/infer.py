@@ -15,8 +15,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 import msgspec
 
 from resolvent._util.math import log2
-from resolvent._util.parallel import get_executor
-from resolvent._util.progress import Listener, Progress
+from resolvent._util.parallel import Listener, Progress, get_executor
 from resolvent._util.text import described_by
 from resolvent._util.validation import explain_memory_errors, quoted
 from resolvent.errors import OptionError, TraceError

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from resolvent._util.math import log2
-from resolvent._util.progress import Progress
+from resolvent._util.parallel import Progress
 from resolvent.inference.context import seconds_left
 from resolvent.inference.engine import Limits, merge, repair_automaton, search, search_with_restarts
 from resolvent.inference.exact_search import minimal_automaton

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent._util.progress import Progress
+from resolvent._util.parallel import Progress
 from resolvent.errors import TimeLimitReached
 from resolvent.machines.build import (
     RawAutomaton,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.math import log
-from resolvent._util.progress import Progress
+from resolvent._util.parallel import Progress
 from resolvent.errors import OptionError
 from resolvent.machines import Machine, Machines
 from resolvent.machines.build import Vocabularies, machine_of_tables, with_sample_counts

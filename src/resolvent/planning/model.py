@@ -10,8 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.parallel import Threads, Workers
-from resolvent._util.progress import Listener
+from resolvent._util.parallel import Listener, Threads, Workers
 from resolvent._util.records import ByValue
 from resolvent._util.text import amount
 from resolvent.errors import ModelError

@@ -14,8 +14,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.parallel import Workers, get_executor
-from resolvent._util.progress import Listener
+from resolvent._util.parallel import Listener, Workers, get_executor
 from resolvent._util.records import ByValue, builtin
 from resolvent._util.validation import check_arguments, explain_memory_errors, quoted
 from resolvent.errors import ModelError, OptionError

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.cache import Store, cached
-from resolvent._util.parallel import Threads, Workers
-from resolvent._util.progress import Listener, Progress
+from resolvent._util.parallel import Listener, Progress, Threads, Workers
 from resolvent.errors import ModelError, StepLocation
 from resolvent.machines import Machines
 from resolvent.replay.coded_shard import Alphabets, CodedShard, check_columns, rounding_of

@@ -14,7 +14,6 @@ import typer
 from packaging.requirements import Requirement
 
 from resolvent import _core
-from resolvent._util import startup
 from resolvent._util.parallel import executor_named
 from resolvent._util.ray import Ray
 from resolvent._util.records import builtin
@@ -89,8 +88,6 @@ def _examine(on: str | None) -> dict[str, Any]:
             bar.show(f"checking extra {name}", number / len(EXTRAS))
             extras[name] = list(map(look_at, requirements_of("resolvent", [name])))
     faults = [str(package) for package in needed if package.trouble]
-    if startup.is_gil_off():
-        faults.append(f"Python's global lock is off: {startup.GIL_ADVICE}")
     faults += [
         f"{package} (extra {name})"
         for name, packages in extras.items()
@@ -113,7 +110,12 @@ def _examine(on: str | None) -> dict[str, Any]:
             cluster = f"not reached: {error}"
             faults.append(str(error))
     return {
-        "system": system(),
+        "system": {
+            "resolvent": metadata.version("resolvent"),
+            "python": f"{platform.python_implementation()} {platform.python_version()}",
+            "platform": platform.platform(),
+            "encoding": f"{sys.stdout.encoding}",
+        },
         "core": dict(_core.BUILD),
         "dependencies": needed,
         "extras": extras,
@@ -121,18 +123,6 @@ def _examine(on: str | None) -> dict[str, Any]:
         "trial": trial,
         "cluster": cluster,
         "faults": faults,
-    }
-
-
-def system() -> dict[str, str]:
-    """Describe the system."""
-    off = f"off: Resolvent does not run without it; {startup.GIL_ADVICE}"
-    return {
-        "resolvent": metadata.version("resolvent"),
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "platform": platform.platform(),
-        "encoding": f"{sys.stdout.encoding}",
-        "global lock": off if startup.is_gil_off() else "on",
     }
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from resolvent._util.progress import Progress
+from resolvent._util.parallel import Progress
 from resolvent._util.records import builtin
 from resolvent._util.text import amount, descriptions, short
 from resolvent.cli import flags, inputs, outputs

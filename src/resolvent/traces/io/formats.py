@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from resolvent._util.files import atomic_write, is_address, reason_of, unchanged
-from resolvent._util.progress import FractionListener
+from resolvent._util.parallel import FractionListener
 from resolvent._util.text import visible
 from resolvent._util.validation import check_arguments, explain_memory_errors, is_zero_dim, quoted
 from resolvent.errors import OptionError, TraceError

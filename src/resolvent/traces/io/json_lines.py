@@ -29,7 +29,7 @@ from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from resolvent._util.files import compression_of
-from resolvent._util.progress import FractionListener
+from resolvent._util.parallel import FractionListener
 from resolvent._util.text import visible
 from resolvent._util.validation import (
     bytes_text,

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.files import first_line
-from resolvent._util.progress import FractionListener
+from resolvent._util.parallel import FractionListener
 from resolvent.errors import MissingExtra, ResolventError, TraceError, located, locating
 from resolvent.traces.columns import EpisodeBuilder, row_bytes
 from resolvent.traces.io.formats import MINARI_PREFIX

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from resolvent._util.progress import FractionListener
+from resolvent._util.parallel import FractionListener
 from resolvent._util.text import described_by
 from resolvent._util.validation import explain_memory_errors, quoted
 from resolvent.errors import OptionError, TableWarning

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from resolvent._util.files import compression_of, first_line, unchanged
-from resolvent._util.progress import FractionListener
+from resolvent._util.parallel import FractionListener
 from resolvent._util.text import short, visible
 from resolvent._util.validation import check_expansion, ran_out_of_memory
 from resolvent.errors import OptionError, TraceError

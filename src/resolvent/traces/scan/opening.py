@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from resolvent._util.progress import FractionListener
+from resolvent._util.parallel import FractionListener
 from resolvent._util.text import amount, visible
 from resolvent.errors import DamagedFile, OptionError, TraceError, locating
 from resolvent.traces.io.table import EPISODE, OWN_COLUMNS, STEP, TableTraces, traces_of_table
