@@ -7,9 +7,8 @@ import pytest
 
 import resolvent as rs
 from resolvent.errors import ModelError
-from resolvent.machines import belief as belief_module
-from resolvent.machines.augmented_state import LabelNoise, StateUncertainty
-from resolvent.machines.belief import Belief
+from resolvent.machines import augmented_state as belief_module
+from resolvent.machines.augmented_state import Belief, LabelNoise, StateUncertainty
 from resolvent.machines.likelihood import output_probabilities, smoothing_of
 from resolvent.worlds import House
 

@@ -1,10 +1,10 @@
-from itertools import combinations, product
+from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvent.errors import ModelError, OptionError
+from resolvent.errors import ModelError
 from resolvent.machines import Edge, EdgeRewardMachine, Guard
 from resolvent.machines.io.edge_rewards import ENDED
 
@@ -40,74 +40,6 @@ def test_states_that_cannot_be_stepped_in():
 def test_machines_that_make_no_sense(edges, message):
     with pytest.raises(ModelError, match=message):
         machine(*edges, terminal=[1])
-
-
-def test_a_machine_differs_from_itself_nowhere():
-    assert COFFEE.first_difference(COFFEE) is None
-    renamed = machine(
-        (0, 0, "!c", 0), (0, 5, "c", 0), (5, 5, "!o", 0), (5, 9, "o", 1), terminal=[9]
-    )
-    assert COFFEE.first_difference(renamed) is None
-
-
-def test_the_shortest_sequence_on_which_machines_differ():
-    c, o = frozenset("c"), frozenset("o")
-    pays_more = machine(
-        (0, 0, "!c", 0), (0, 1, "c", 0), (1, 1, "!o", 0), (1, 2, "o", 2), terminal=[2]
-    )
-    assert COFFEE.first_difference(pays_more) == (c, o)
-    goes_on = machine((0, 0, "!c", 0), (0, 1, "c", 0), (1, 1, "!o", 0), (1, 0, "o", 1))
-    assert COFFEE.first_difference(goes_on) == (c, o)
-    falls_out = machine((0, 1, "c", 0), (1, 1, "!o", 0), (1, 2, "o", 1), terminal=[2])
-    assert COFFEE.first_difference(falls_out) == (frozenset(),)
-    assert COFFEE.first_difference(falls_out, labels=["c"]) is None
-    assert COFFEE.first_difference(pays_more, labels=["c", ["c", "o"]]) == (c, c | o)
-
-
-@st.composite
-def small_machines(draw):
-    """Up to two states and an end, over one proposition; edges may be missing."""
-    targets = st.sampled_from([0, 1, 2])
-    table = draw(
-        st.dictionaries(
-            st.tuples(st.sampled_from([0, 1]), st.sampled_from(["a", "!a"])),
-            st.tuples(targets, st.sampled_from([0.0, 1.0])),
-        )
-    )
-    edges = ((u, v, guard, r) for (u, guard), (v, r) in table.items())
-    return machine(*edges, terminal=[2])
-
-
-def story(one, word):
-    """What a machine pays for each label of a word, up to its end."""
-    state, paid = one.initial, []
-    for label in word:
-        if one.has_ended(state):
-            break
-        state, reward = one.step(state, label)
-        paid.append(reward)
-    return paid, one.has_ended(state)
-
-
-@given(one=small_machines(), other=small_machines())
-def test_no_shorter_sequence_distinguishes_machines(one, other):
-    # Nine pairs of states at most: a difference shows within nine labels.
-    labels = [frozenset(), frozenset("a")]
-    words = (word for length in range(10) for word in product(labels, repeat=length))
-    apart = next((word for word in words if story(one, word) != story(other, word)), None)
-    found = one.first_difference(other, labels)
-    if apart is None:
-        assert found is None
-    else:
-        assert len(found) == len(apart)
-        assert story(one, found) != story(other, found)
-
-
-def test_too_many_labels_must_be_named():
-    wide = machine((0, 0, "&".join(f"p{n}" for n in range(13)), 0))
-    with pytest.raises(OptionError, match="8,192 labels over 13 propositions"):
-        wide.first_difference(wide)
-    assert wide.first_difference(wide, labels=[()]) is None
 
 
 def test_thousands_of_edges_are_compared_all_at_once():

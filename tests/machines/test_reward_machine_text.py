@@ -208,7 +208,6 @@ def test_what_is_written_comes_back(tmp_path_factory, drawn):
         if state in back.states:
             assert back.step(state, label) == table.get((state, label), (ENDED, 0.0))
     assert back == machine
-    assert back.first_difference(machine) is None
     assert encode_reward_machine(back) == path.read_bytes()
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.machines.augmented_state import LabelNoise, StateUncertainty
-from resolvent.machines.belief import Belief
+from resolvent.machines.augmented_state import Belief, LabelNoise, StateUncertainty
 from resolvent.replay.score import belief_score
 from resolvent.worlds import House
 

@@ -271,7 +271,7 @@ def with_evidence(
         seen, observations = counts.machines[name], counts.alphabets.observations
         if machine.supplemented:
             seen, observations = _paired(seen, counts.alphabets, machines.transition.states)
-        transitions = tables.transitions(name)
+        transitions = tables.machines[name].transitions
         machines_rebuilt.append(
             _rebuilt(machine, seen, counts.alphabets, observations, transitions, trivial, constants)
         )

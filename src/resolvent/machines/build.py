@@ -47,19 +47,13 @@ class RawMergeEvent(NamedTuple):
 class RawAutomaton:
     """An automaton over codes; states are numbered in the order of their promotion.
 
-    Attributes:
-        access: The tree node that each state began as.
-        transition_state, transition_label, transition_target, transition_count: The transitions
-            and how often each was taken, sorted by state, then label.
-        output_state, output_alpha, output_value, output_count: The outputs and how often each was
-            seen, sorted by state, then α-input.
-        events: The decisions in order.
-        attempts: Number of folds that were tried.
-        tree_nodes: Size of the prefix tree.
-        finished: False if time ran out. Then a state may have seen several outputs for an
-            α-input, and `output_value` is the most frequent one.
-        wrong: Number of rows that an unfinished automaton predicts wrongly.
-        work: Effort in units that are the same on every computer; 0 if it was not counted.
+    `access` is the tree node that each state began as. Transitions are sorted by state and label,
+    outputs by state and α-input; the counts are numbers of rows. `events` are the decisions in
+    order, `attempts` the folds that were tried, and `work` the effort in units that are the same
+    on every computer, 0 if it was not counted.
+
+    If time ran out (`finished` is False), a state may have seen several outputs for an α-input.
+    Then `output_value` is the most frequent one, and `wrong` rows are predicted wrongly.
     """
 
     access: Codes
@@ -194,7 +188,7 @@ def machine_of_tables(
     """
     swapped = np.arange(len(transitions), dtype=np.int32)
     swapped[[0, initial]] = initial, 0  # its own inverse
-    table = transitions[swapped].copy()
+    table = transitions[swapped]
     table[table >= 0] = swapped[table[table >= 0]]
     table[:, list(trivial)] = np.arange(len(table), dtype=np.int32)[:, None]
     table, _, number = number_states(table)
@@ -253,13 +247,9 @@ def with_sample_counts(machine: M, samples: SampleSet) -> M:
     """
     states = machine.replay(samples.beta, samples.offsets)
     rows = np.flatnonzero((samples.alpha >= 0) & (states >= 0))
-    columns = np.stack(
-        [states[rows], samples.alpha_keys[samples.alpha[rows]], samples.output[rows]]
-    )
-    (state, query, output), count = np.unique(columns, axis=1, return_counts=True)
-    by_state = group_outputs(
-        state.astype(np.int32), query.astype(np.int64), output.astype(np.int32), count
-    )
+    columns = states[rows], samples.alpha_keys[samples.alpha[rows]], samples.output[rows]
+    (state, query, output), count = np.unique(np.stack(columns), axis=1, return_counts=True)
+    by_state = group_outputs(state.astype(np.int32), query, output.astype(np.int32), count)
     source = np.zeros_like(states)
     source[1:] = states[:-1]
     source[samples.offsets[:-1][np.diff(samples.offsets) > 0]] = 0
@@ -293,16 +283,12 @@ def decisions_of(
     states = np.zeros(len(parent), np.int32)
     states[node] = machine.replay(histories.beta, histories.offsets)
     blue = np.array([event.blue for event in automaton.events], np.int64)
+    columns = (column.tolist() for column in (states[parent[blue]], label[blue], states[blue]))
     return tuple(
-        map(
-            MergeDecision,
-            states[parent[blue]].tolist(),
-            map(machine.labels.__getitem__, label[blue].tolist()),
-            states[blue].tolist(),
-            [event.red is None for event in automaton.events],
-            [event.score for event in automaton.events],
-            [event.folded for event in automaton.events],
+        MergeDecision(
+            source, machine.labels[code], target, event.red is None, event.score, event.folded
         )
+        for source, code, target, event in zip(*columns, automaton.events, strict=True)
     )
 
 

@@ -42,11 +42,8 @@ def is_isomorphic(first: Machine, second: Machine) -> bool:
         return False
     machines = (first, second)
     labels = dict.fromkeys([*first.labels, *second.labels])
-    queries = {
-        (entry.observation, entry.action): None
-        for machine in machines
-        for entry in machine.entries()
-    }
+    entries = (entry for machine in machines for entry in machine.entries())
+    queries = dict.fromkeys((entry.observation, entry.action) for entry in entries)
     outputs = Vocabulary(dict.fromkeys([*first.outputs, *second.outputs]))
     tables = [_canonical_tables(machine, labels, queries, outputs) for machine in machines]
     return all(np.array_equal(*pair) for pair in zip(*tables, strict=True))
@@ -164,11 +161,8 @@ class LabelClasses(ByMachine[tuple[LabelClass, ...]]):
         lines = []
         for name, events in self.items():
             idle = self._labels[name] - sum(len(event.labels) for event in events)
-            change = "changes" if idle == 1 else "change"
-            lines.append(
-                f"{short(name)}: {amount(len(events), 'event')}, {amount(idle, 'label')} {change} "
-                f"nothing"
-            )
+            counts = f"{amount(len(events), 'event')}, {amount(idle, 'label')}"
+            lines.append(f"{short(name)}: {counts} {'changes' if idle == 1 else 'change'} nothing")
             lines += [f"  {event}" for event in events[:_MAX_CLASSES]]
             if len(events) > _MAX_CLASSES:
                 lines.append(f"  and {amount(len(events) - _MAX_CLASSES, 'other event')}")
@@ -219,15 +213,9 @@ class Alternative:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
-        transition = None
-        if self.transition is not None:
-            state, label, target = self.transition
-            transition = {"state": state, "label": sorted(label), "target": target}
-        return {
-            "states": self.machine.states,
-            "log_odds": self.log_odds,
-            "transition": transition,
-        }
+        names = ("state", "label", "target")
+        change = self.transition and dict(zip(names, builtin(self.transition), strict=True))
+        return {"states": self.machine.states, "log_odds": self.log_odds, "transition": change}
 
     def __str__(self) -> str:
         difference = amount(self.machine.states, "state")

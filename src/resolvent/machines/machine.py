@@ -1,8 +1,7 @@
 """A Dual Behavior Mealy Machine: labels move its state, and each state has outputs for queries.
 
-A query is an observation and an action. All machines are alike except for the column they
-predict: the next observation, the reward, or any other. A machine is partial: its output is
-`UNSEEN` where the traces show none, and observed outputs are distinguished from generalized ones.
+A query is an observation and an action. A machine is partial: its output is `UNSEEN` where the
+traces show none, and observed outputs are distinguished from generalized ones.
 """
 
 from collections.abc import Iterable, Iterator
@@ -105,8 +104,7 @@ class Machine(FiniteMemory):
 
         Paper: 𝒢.
 
-        >>> import gymnasium as gym
-        >>> import resolvent as rs
+        >>> import gymnasium as gym, resolvent as rs
         >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=100, seed=0)
         >>> machine = rs.infer(traces).machines.transition
         >>> machine.output(1, "corridor", "up"), machine.output(rs.UNSEEN, "corridor", "left")
@@ -196,9 +194,8 @@ class Machine(FiniteMemory):
         Rows with −1, and queries whose output depends on the state, are ignored.
         """
         is_constant = is_member(self.constant_query, queries) & (states >= 0)
-        keys, _ = distinct_numbers(
-            self._keys(states[is_constant], queries[is_constant]), self.states * self._queries
-        )
+        keys = self._keys(states[is_constant], queries[is_constant])
+        keys, _ = distinct_numbers(keys, self.states * self._queries)
         state, query = np.divmod(keys, max(self._queries, 1))
         return replace(
             self,
@@ -221,7 +218,7 @@ class Machine(FiniteMemory):
         if not self.is_noisy:
             return 0.0
         total = sum(int(counts.sum()) for counts in self.query_counts())
-        return self.output_counts.deviating / total
+        return int(self.output_counts.count.sum() - self.output_counts.most.sum()) / total
 
     def counts(self, state: State, observation: Any, action: Any) -> dict[Any, int]:
         """Return the count of each output in a state, the most frequent first.
@@ -234,9 +231,8 @@ class Machine(FiniteMemory):
         if outputs := self._varying(state, observation, action):
             return outputs
         output = self.output(state, observation, action)
-        if output is UNSEEN:
-            return {}
-        return {output: self._count(state, self.query_number(observation, action))}
+        query = self.query_number(observation, action)
+        return {} if output is UNSEEN else {output: self._count(state, query)}
 
     def distribution(self, state: State, observation: Any, action: Any) -> dict[Any, float]:
         """Return the relative frequency of each output; nothing where unseen.
@@ -306,10 +302,12 @@ class Machine(FiniteMemory):
         for columns in (main_outputs, self.output_counts.shares):
             for state, *entry in zip(*(column.tolist() for column in columns), strict=True):
                 outputs[state].append(tuple(entry))
-        blocks = _numbered(map(tuple, outputs))
+        numbers: dict[tuple[Any, ...], int] = {}
+        blocks = np.array([numbers.setdefault(tuple(row), len(numbers)) for row in outputs])
         while True:  # states are split by their next states, until nothing changes
             targets = np.where(self.transitions >= 0, blocks[self.transitions], -1)
-            finer = _numbered(map(tuple, np.column_stack([blocks, targets]).tolist()))
+            rows = np.column_stack([blocks, targets])
+            _, finer = np.unique(rows, axis=0, return_inverse=True)
             if finer.max() == blocks.max():
                 return int(blocks.max()) + 1 == self.states
             blocks = finer
@@ -321,8 +319,7 @@ class Machine(FiniteMemory):
         their numbers. The returned machine does not mark its guesses and has no support: use
         `basis` of this one. A label or query unseen in all states stays `UNSEEN`.
 
-        >>> import gymnasium as gym
-        >>> import resolvent as rs
+        >>> import gymnasium as gym, resolvent as rs
         >>> traces = rs.collect(gym.make("resolvent/TwoKeys-v0"), episodes=4, seed=0)
         >>> machine = rs.infer(traces).machines.transition
         >>> int((machine.transitions < 0).sum()), int((machine.guessing().transitions < 0).sum())
@@ -354,6 +351,15 @@ class Machine(FiniteMemory):
         """Return the machine as a Mealy machine in DOT, for AALpy and LearnLib.
 
         With `complete`, every state has an output for every input: `unseen` where none is known.
+        Unseen labels lead to an added state that has only the constant outputs.
+
+        AALpy's `load_automaton_from_file(path, "mealy")` and AutomataLib's `DOTParsers.mealy()`
+        read both. Of a partial machine AALpy reports that it is not input complete.
+
+        >>> from resolvent.worlds import House
+        >>> lines = House().machines().transition.to_mealy_dot().splitlines()
+        >>> next(line for line in lines if "corridor:up" in line)
+        '  s0 -> s0 [label="ask:corridor:up/corridor"];'
         """
         from resolvent.machines.io.mealy_dot import to_mealy_dot
 
@@ -409,18 +415,17 @@ class Machine(FiniteMemory):
         if state is UNSEEN:
             return 0
         key, support = np.array([state * self._queries + query]), self.support
-        row, constant_row = (
-            int(positions(keys, key)[0])
-            for keys in (self._output_keys, self._observed_constant_keys)
-        )
-        if row < 0 and constant_row < 0:
-            return 0
-        if support is None or (row < 0 and not len(support.constants_by_state)):
-            raise ModelError(
-                "this machine does not hold how often a query was observed in a state: infer it "
-                "from traces"
-            )
-        return int(support.outputs[row] if row >= 0 else support.constants_by_state[constant_row])
+        counts = (support.outputs, support.constants_by_state) if support else (no_numbers(),) * 2
+        keys = (self._output_keys, self._observed_constant_keys)
+        for of_keys, count in zip(keys, counts, strict=True):
+            if (row := int(positions(of_keys, key)[0])) >= 0:
+                if len(count):
+                    return int(count[row])
+                raise ModelError(
+                    "this machine does not hold how often a query was observed in a state: infer "
+                    "it from traces"
+                )
+        return 0
 
     def _keys(self, states: Codes, queries: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return one number for each state and query, −1 where either is −1."""
@@ -453,11 +458,6 @@ class Machine(FiniteMemory):
     def _observed_constants(self) -> frozenset[tuple[int, int]]:
         columns = (self.observed_constant_state, self.observed_constant_query)
         return frozenset(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def _numbered(keys: Iterator[tuple[Any, ...]]) -> NDArray[np.int64]:
-    numbers: dict[tuple[Any, ...], int] = {}
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

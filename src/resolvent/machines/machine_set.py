@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
+from resolvent._util.files import atomic_write
 from resolvent._util.parallel import Workers
 from resolvent._util.records import ByMachine
 from resolvent._util.text import listed, short
@@ -185,9 +186,11 @@ class Machines(ByMachine[Machine]):
 
     def save(self, path: str | Path) -> None:
         """Write the machines to a JSON file, whole or not at all."""
-        from resolvent.machines.io.json import save
+        from resolvent.machines.io.json import encode
 
-        save(self, path)
+        check_arguments(Machines.save, locals())
+        with atomic_write(path) as file:
+            file.write(encode(self))
 
     def replacing(self, *machines: Machine, **fields: Any) -> Self:
         """Return a copy with some of the machines or fields replaced.

@@ -167,9 +167,9 @@ class FiniteMemory(ByValue):
         return np.ascontiguousarray(table)
 
     def _check_state(self, state: int) -> None:
-        if type(state) is int and 0 <= state < self.states:  # a check for `Integral` is slow
-            return
-        is_integer = isinstance(state, Integral) and not isinstance(state, bool)
+        is_integer = type(state) is int or (  # a check for `Integral` is slow
+            isinstance(state, Integral) and not isinstance(state, bool)
+        )
         if not is_integer or not 0 <= state < self.states:
             raise ModelError(
                 f"state {quoted(state)} does not exist: the states are 0 to {self.states - 1}"

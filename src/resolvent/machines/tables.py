@@ -113,8 +113,7 @@ class AlternativeTransitions:
 
     `target` is [state, label]. It is −1 for transitions without an alternative: those never
     taken, those by a label that is read often and changes no state, and those of a machine with
-    one state. `log_odds` is the logarithm of the odds of the present target against the
-    alternative.
+    one state. `log_odds` are those of the present target against the alternative.
     """
 
     target: Codes
@@ -205,15 +204,11 @@ class OutputCounts:
         """Count of each output by state and query, the most frequent output first."""
         order = self.by_count
         rows: dict[tuple[int, int], dict[int, int]] = {}
-        columns = (column[order].tolist() for column in (self.state, self.query, self.value))
-        for state, query, value, count in zip(*columns, self.count[order].tolist(), strict=True):
+        columns = (self.state, self.query, self.value, self.count)
+        entries = zip(*(column[order].tolist() for column in columns), strict=True)
+        for state, query, value, count in entries:
             rows.setdefault((state, query), {})[value] = count
         return rows
-
-    @property
-    def deviating(self) -> int:
-        """Number of outputs that differ from the most frequent one of their pair."""
-        return int(self.count.sum() - self.most.sum())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, OutputCounts):

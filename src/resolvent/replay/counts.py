@@ -170,14 +170,9 @@ class GroupedCounts(ByValue):
     def of(cls, keys: Integers, values: Integers, count: Int64s | None = None) -> Self:
         """Count values by key, or sum the counts that the rows have already."""
         table = CountTable.of({"key": keys, "value": values}, count)
-        key = table["key"].astype(np.int64, copy=False)
-        start = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
-        return cls(
-            key[start],
-            np.append(start, len(key)),
-            table["value"].astype(np.int64, copy=False),
-            table.count,
-        )
+        key, start = np.unique(table["key"].astype(np.int64, copy=False), return_index=True)
+        value = table["value"].astype(np.int64, copy=False)
+        return cls(key, np.append(start, len(value)), value, table.count)
 
     def __len__(self) -> int:
         return len(self.key)
@@ -290,12 +285,12 @@ class MachineCounts:
         They are sorted by state, query, and the length and key of their example trace.
         """
         rows = self.known_outputs
-        same = (rows["state"][1:] == rows["state"][:-1]) & (rows["query"][1:] == rows["query"][:-1])
+        same = (np.diff(rows["state"]) == 0) & (np.diff(rows["query"]) == 0)
         differs = np.zeros(len(rows), bool)
         differs[1:] = same
         differs[:-1] |= same
         conflicts: Rows = rows[differs]
-        return conflicts[_order(conflicts, "state", "query", "length", "key", "output")]
+        return conflicts[row_order(conflicts, "state", "query", "length", "key", "output")]
 
     @property
     def missing(self) -> Rows:
@@ -394,12 +389,8 @@ def outputs_vary(query: Int64s, output: Codes, queries: int) -> NDArray[np.bool_
     return varies[query]
 
 
-def sort_outputs(outputs: Rows) -> Rows:
-    """Return output rows in the order of `MachineCounts`."""
-    return outputs[_order(outputs, "state", "query", "output")]
-
-
-def _order(rows: Rows, *fields: str) -> Int64s:
+def row_order(rows: Rows, *fields: str) -> Int64s:
+    """Return the positions of rows in the order of some fields."""
     return np.lexsort([rows[field] for field in reversed(fields)])
 
 

@@ -26,31 +26,27 @@ from resolvent.replay.counts import (
     MachineCounts,
     ReplayCounts,
     Rows,
-    sort_outputs,
+    row_order,
 )
 from resolvent.traces import Codes, Label, TraceSet
 
 WITHOUT_ALPHABETS: Final = Alphabets({})
 """Replaces alphabets in results of workers: the caller has them, and they may be large."""
 
-_UNRANKED: Final = np.empty(0, np.int32)
-
 
 class MachineTable(NamedTuple):
     """A machine as the core replays it: next states by state and common label code."""
 
-    name: str
     transitions: Codes
-    states: int
     column: int
     supplemented: bool
 
 
 @dataclass(frozen=True, eq=False)
 class MachineTables:
-    """Several machines as the core replays them."""
+    """Several machines as the core replays them, by name."""
 
-    machines: tuple[MachineTable, ...]
+    machines: dict[str, MachineTable]
     timing: LabelTiming
 
     @classmethod
@@ -62,20 +58,18 @@ class MachineTables:
         Trivial labels loop on every state, also if the machines do not know them.
         """
         loops = [alphabets.labels.code(label) for label in trivial]
-        tables = []
+        tables = {}
         for name, machine in machines.items():
             table = machine.transitions_for(alphabets.labels)
             table[:, loops] = np.arange(machine.states, dtype=np.int32)[:, None]
             column = alphabets.column_number(machine.predicts)
-            tables.append(
-                MachineTable(name, table.ravel(), machine.states, column, machine.supplemented)
-            )
-        return cls(tuple(tables), machines.timing)
+            tables[name] = MachineTable(table, column, machine.supplemented)
+        return cls(tables, machines.timing)
 
-    def transitions(self, name: str) -> Codes:
-        """Return the next states of one machine as [state, label]."""
-        table = next(table for table in self.machines if table.name == name)
-        return table.transitions.reshape(table.states, -1)
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of states of each machine."""
+        return {name: len(table.transitions) for name, table in self.machines.items()}
 
 
 def replay(
@@ -193,9 +187,8 @@ def replay_shard(
     earliest: bool = False,
     states: bool = False,
 ) -> ReplayCounts:
-    """Replay one shard: a pure function of tables and columns, which can run anywhere."""
-    names = [table.name for table in tables.machines]
-    sizes = {table.name: table.states for table in tables.machines}
+    """Replay one shard, see `replay` and `replay_traces`; it can run anywhere."""
+    names, sizes = list(tables.machines), tables.sizes
     if not len(shard.alphabets.labels):  # no traces, and tables without columns
         nothing = MachineCounts(np.empty(0, OUTPUT_ROW), np.empty(0, TRANSITION_ROW))
         rows = np.empty(0, AUGMENTED_STATE_ROW)
@@ -203,8 +196,11 @@ def replay_shard(
         machines = dict.fromkeys(names, nothing)
         return ReplayCounts(shard.alphabets, machines, sizes, rows, False, 0, 0, no_states)
     columns = shard.columns.replay(
-        [(table.transitions, table.column, table.supplemented) for table in tables.machines],
-        rank=shard.rank if shortest else _UNRANKED,
+        [
+            table._replace(transitions=table.transitions.ravel())
+            for table in tables.machines.values()
+        ],
+        rank=shard.rank if shortest else np.empty(0, np.int32),
         first=tables.timing.first,
         lag=tables.timing.lag,
         answers=True,
@@ -235,7 +231,7 @@ def _can_number_augmented_states(tables: MachineTables, shard: CodedShard) -> bo
 
     If not, which is rare, only the ends of episodes are affected.
     """
-    sizes = [table.states for table in tables.machines]
+    sizes = tables.sizes.values()
     queries = len(shard.alphabets.observations) * len(shard.alphabets.actions)
     if prod(sizes) * queries < 2**63:
         return True
@@ -251,10 +247,10 @@ def _machine_counts(columns: dict[str, Any], shard: CodedShard, shortest: bool) 
     outputs = _rows(OUTPUT_ROW, columns, "answer", shard, shortest)
     clashes = _rows(OUTPUT_ROW, columns, "clash", shard, shortest)
     if len(clashes) or np.any(outputs["state"][-1:] < 0):
-        outputs = sort_outputs(np.concatenate([outputs, clashes]))
-    return MachineCounts(
-        outputs, _rows(TRANSITION_ROW, columns, "move", shard, shortest), columns["unasked"]
-    )
+        outputs = np.concatenate([outputs, clashes])
+        outputs = outputs[row_order(outputs, "state", "query", "output")]
+    transitions = _rows(TRANSITION_ROW, columns, "move", shard, shortest)
+    return MachineCounts(outputs, transitions, columns["unasked"])
 
 
 def _rows(

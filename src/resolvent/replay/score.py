@@ -5,7 +5,7 @@ prediction is the most likely output under the belief about states before the st
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from resolvent._util.math import product
 from resolvent._util.parallel import Workers, get_executor
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
-from resolvent.machines.belief import Belief, fill_unknown
+from resolvent.machines.augmented_state import Belief, fill_unknown
 from resolvent.machines.likelihood import output_probabilities, smoothing_of
 from resolvent.machines.score import PredictionSums
 from resolvent.machines.tables import GENERALIZED_CODE, OBSERVED_CODE, UNSEEN_CODE
@@ -91,17 +91,18 @@ def score_shards(
 
 def _score_shard(machines: Machines, dataset: TraceDataset, number: int) -> ShardScore:
     traces, facts = dataset.scan(number)
-    skipped = () if facts.skipped is None else (facts.skipped,)
-    return replace(_scored(machines, traces), skipped=skipped)
+    return _scored(machines, traces, () if facts.skipped is None else (facts.skipped,))
 
 
-def _scored(machines: Machines, traces: TraceSet) -> ShardScore:
+def _scored(
+    machines: Machines, traces: TraceSet, skipped: tuple[SkippedRows, ...] = ()
+) -> ShardScore:
     transformed = machines.preprocessor.transform(traces)
     if machines.state_uncertainty:
         total = belief_score(machines, transformed)
     else:
         total = score_of(machines, replay_traces(machines, transformed))
-    return ShardScore(total, len(traces), traces.steps)
+    return ShardScore(total, len(traces), traces.steps, skipped)
 
 
 def score_of(machines: Machines, counts: ReplayCounts) -> Score:

@@ -58,7 +58,8 @@ def step_queries(
         )
         values, codes = outputs_at_steps(machine, traces)
         outputs = codes_of(values, machine.outputs, len(machine.outputs))[codes]
-        labels = _labels_read(machine, histories)
+        label_codes = codes_of(histories.labels, machine.labels, len(machine.labels))
+        labels = np.append(label_codes, np.int32(-1))[histories.beta]
         queries[name] = StepQueries(machine, labels, states[name], number, outputs)
     return queries
 
@@ -107,14 +108,6 @@ def to_machine_codes(
     symbols = alphabets.observations, alphabets.actions
     output = codes_of(alphabets.outputs(machine.predicts), machine.outputs, -1)[outputs["output"]]
     return query_numbers(machine, symbols, (observation, action), states), output
-
-
-def _labels_read(machine: Machine, histories: Histories) -> Codes:
-    """Return the labels read at every step in the machine's codes, unknown ones above those."""
-    if histories.labels == machine.labels:
-        return histories.beta
-    codes = codes_of(histories.labels, machine.labels, len(machine.labels))
-    return np.append(codes, np.int32(-1))[histories.beta]
 
 
 def outputs_at_steps(machine: Machine, traces: TraceSet) -> tuple[Sequence[Any], Codes]:

@@ -16,7 +16,7 @@ from resolvent._util.text import short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, TraceError, locating
 from resolvent.machines import Machines
-from resolvent.machines.belief import Belief
+from resolvent.machines.augmented_state import Belief
 from resolvent.preprocess.timing import LabelReader
 from resolvent.rl.env import LivePreprocessor, finite_reward
 from resolvent.rl.vector_env import Mask, numbers_in

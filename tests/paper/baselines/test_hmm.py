@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
+from edge_machines import first_difference
 from interrupting import PATIENCE
 from resolvent.errors import OptionError, TraceError
 from resolvent.paper.baselines import hmm, outcome
@@ -30,7 +31,7 @@ def grid_traces(size, episodes, seed=0):
 
 def difference_from_truth(found, size, traces):
     truth = rs.machines.EdgeRewardMachine.from_pair(PhaseGrid(size).machines(), traces)
-    return found.machine.first_difference(truth, traces.labels)
+    return first_difference(found.machine, truth, traces.labels)
 
 
 @pytest.fixture(scope="module")

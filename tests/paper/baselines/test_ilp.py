@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
+from edge_machines import first_difference
 from resolvent.errors import MissingExtra, OptionError, TimeLimitReached, TraceError
 from resolvent.machines import EdgeRewardMachine
 from resolvent.paper.baselines import ilp
@@ -98,7 +99,7 @@ def test_the_task_of_the_small_grid_is_found(mode):
     outcome = ilp(traces, mode=mode)
     assert outcome.status == "found"
     assert found(outcome) == (2, 1)
-    assert outcome.machine.first_difference(truth(3, traces), traces.labels) is None
+    assert first_difference(outcome.machine, truth(3, traces), traces.labels) is None
     assert wrong_rewards(outcome.machine, traces) == 0
 
 
@@ -106,7 +107,7 @@ def test_few_conflicts_give_the_task_of_the_middle_grid():
     traces = grid(4, 500)
     outcome = ilp(traces, mode="conflicts")
     assert outcome.states == 3
-    assert outcome.machine.first_difference(truth(4, traces), traces.labels) is None
+    assert first_difference(outcome.machine, truth(4, traces), traces.labels) is None
     last = outcome.details["tried"][-1]
     assert last["traces"] < 50
     assert last["steps"] < traces.steps / 100

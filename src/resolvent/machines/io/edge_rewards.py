@@ -21,7 +21,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -31,10 +30,10 @@ from numpy.typing import NDArray
 from resolvent._util.files import atomic_write, read_content
 from resolvent._util.text import short
 from resolvent._util.validation import check_arguments
-from resolvent.errors import ModelError, OptionError
+from resolvent.errors import ModelError
 from resolvent.machines.io.guards import Guard, check_proposition
 from resolvent.machines.machine_set import Machines
-from resolvent.machines.memory import UNSEEN, BreadthFirstSearch
+from resolvent.machines.memory import UNSEEN
 from resolvent.preprocess.samples import rounded
 from resolvent.preprocess.timing import labels_read
 from resolvent.traces.symbols import Label, as_label, label_order, label_text
@@ -49,9 +48,6 @@ MAX_TERMS: Final = 4096
 
 MAX_TERM_TABLE: Final = 20_000_000
 """Maximum number of terms times propositions."""
-
-_MAX_PROPOSITIONS: Final = 12
-"""Maximum number of propositions over which all labels are enumerated."""
 
 _MAX_BYTES = 16 << 20
 _CONSTANT = "ConstantRewardFunction"
@@ -108,17 +104,17 @@ class EdgeRewardMachine:
                 f"the guards have {terms:,} terms over {len(self.propositions):,} propositions, "
                 f"more than can be compared: use fewer"
             )
-        for number, edge in enumerate(self.edges):
-            name = _name(edge, number)
-            if edge.source in self.terminal:
+        for source, leaving in self._leaving.items():
+            if source in self.terminal:
                 raise ModelError(
-                    f"{name} leaves state {edge.source}, which is terminal: remove one of the two"
+                    f"{leaving[0][0]} leaves state {source}, which is terminal: remove one of the "
+                    f"two"
                 )
-            if not math.isfinite(edge.reward):
-                raise ModelError(f"{name} has the reward {edge.reward}: make it finite")
-            if ENDED in (self.initial, edge.source):
+            if ENDED in (self.initial, source):
                 raise ModelError(f"{ENDED} stands for an ended episode: number states from 0")
-        for leaving in self._leaving.values():
+            for name, edge in leaving:
+                if not math.isfinite(edge.reward):
+                    raise ModelError(f"{name} has the reward {edge.reward}: make it finite")
             _check_agreement(leaving)
 
     @cached_property
@@ -151,36 +147,6 @@ class EdgeRewardMachine:
             if edge.guard.holds(symbols):
                 return edge.target, float(edge.reward)
         return ENDED, 0.0
-
-    def first_difference(
-        self, other: "EdgeRewardMachine", labels: Iterable[Iterable[str]] | None = None
-    ) -> tuple[Label, ...] | None:
-        """Return a shortest label sequence on which two machines differ, or None.
-
-        They differ in a reward, or if only one episode has ended. By default all labels over the
-        propositions of both are tried.
-
-        >>> coffee = Edge(0, 1, Guard.parse("coffee"), 1)
-        >>> wait = Edge(0, 0, Guard.parse("!coffee"), 0)
-        >>> patient = EdgeRewardMachine(0, frozenset({1}), (coffee, wait))
-        >>> EdgeRewardMachine(0, frozenset({1}), (coffee,)).first_difference(patient)
-        (frozenset(),)
-        """
-        alphabet = _all_labels(self, other) if labels is None else list(map(as_label, labels))
-        start = (self.initial, other.initial)
-        if self.has_ended(start[0]) != other.has_ended(start[1]):
-            return ()
-        search: BreadthFirstSearch[tuple[int, int], Label] = BreadthFirstSearch([start])
-        for pair in search:
-            for label in () if self.has_ended(pair[0]) else alphabet:
-                target, reward = self.step(pair[0], label)
-                second_target, second_reward = other.step(pair[1], label)
-                if reward != second_reward or (
-                    self.has_ended(target) != other.has_ended(second_target)
-                ):
-                    return (*(label for _, label in search.path_to(pair)), label)
-                search.add((target, second_target), pair, label)
-        return None
 
     def save(self, path: str | Path) -> None:
         """Write a reward-machine file, whole or not at all; `read_reward_machine` reads it."""
@@ -254,19 +220,16 @@ class EdgeRewardMachine:
         return cls(initial, frozenset({end} & {edge.target for edge in edges}), edges)
 
     @cached_property
-    def _leaving(self) -> dict[int, list[tuple[int, Edge]]]:
-        """The edges that leave each state, with their numbers."""
-        leaving: dict[int, list[tuple[int, Edge]]] = {}
+    def _leaving(self) -> dict[int, list[tuple[str, Edge]]]:
+        """The edges that leave each state, with their names in errors."""
+        leaving: dict[int, list[tuple[str, Edge]]] = {}
         for number, edge in enumerate(self.edges):
-            leaving.setdefault(edge.source, []).append((number, edge))
+            name = edge.origin or f"edge {number}"
+            leaving.setdefault(edge.source, []).append((name, edge))
         return leaving
 
 
-def _name(edge: Edge, number: int) -> str:
-    return edge.origin or f"edge {number}"
-
-
-def _check_agreement(leaving: list[tuple[int, Edge]]) -> None:
+def _check_agreement(leaving: list[tuple[str, Edge]]) -> None:
     """Raise `ModelError` for two edges that hold for the same label and disagree.
 
     Terms exclude each other by a proposition that one requires and the other forbids.
@@ -288,26 +251,15 @@ def _check_agreement(leaving: list[tuple[int, Edge]]) -> None:
     if not pairs:
         return
     one, two = min(pairs, key=lambda pair: [terms[row][0] for row in pair])
-    (number, edge), (second_number, second) = leaving[terms[one][0]], leaving[terms[two][0]]
+    (name, edge), (second_name, second) = leaving[terms[one][0]], leaving[terms[two][0]]
     label = terms[one][1].required | terms[two][1].required
     raise ModelError(
-        f"{_name(edge, number)} and {_name(second, second_number)} both hold in state "
-        f"{edge.source} for the label {short(repr(label_text(label)))} and disagree: "
+        f"{name} and {second_name} both hold in state {edge.source} for the label "
+        f"{short(repr(label_text(label)))} and disagree: "
         f"'{short(str(edge.guard))}' leads to {edge.target} with reward {edge.reward:g}, "
         f"'{short(str(second.guard))}' to {second.target} with {second.reward:g}; make one formula "
         f"exclude the other"
     )
-
-
-def _all_labels(first: EdgeRewardMachine, second: EdgeRewardMachine) -> list[Label]:
-    names = sorted(first.propositions | second.propositions)
-    if len(names) > _MAX_PROPOSITIONS:
-        raise OptionError(
-            f"there are {2 ** len(names):,} labels over {len(names)} propositions: "
-            f"name those to compare on, as labels="
-        )
-    subsets = (combinations(names, size) for size in range(len(names) + 1))
-    return [frozenset(subset) for of_size in subsets for subset in of_size]
 
 
 def _states_before_steps(pair: Machines, traces: TraceSet) -> Codes:

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.files import atomic_write, read_content
+from resolvent._util.files import read_content
 from resolvent._util.validation import (
     check_arguments,
     check_limit,
@@ -50,13 +50,6 @@ _ODDS_DECIMALS = 3
 """Decimals of the log odds of alternative transitions."""
 
 _Numbers = NDArray[np.int64]
-
-
-def save(machines: Machines, path: str | Path) -> None:
-    """Write machines to a JSON file, whole or not at all."""
-    check_arguments(save, locals())
-    with atomic_write(path) as file:
-        file.write(encode(machines))
 
 
 def load(path: str | Path) -> Machines:
@@ -239,7 +232,6 @@ def _machines(content: schema.File) -> Machines:
 
 
 def _machine(stored: schema.Machine) -> Machine:
-    """Return a machine, its tables checked."""
     tables, name = stored.tables, f"the machine that predicts {stored.predicts!r}"
     n = tables.states
     if n > len(tables.transitions) + 1:  # before tables of that size are made

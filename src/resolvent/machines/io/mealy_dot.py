@@ -24,29 +24,10 @@ READ = "ok"
 """Output of a label."""
 
 NEVER_SEEN = "unseen"
-_UNKNOWN_STATE = "unseen"
 
 
 def to_mealy_dot(machine: Machine, *, complete: bool = False) -> str:
-    r"""Return a machine as a Mealy machine in DOT, for AALpy and LearnLib.
-
-    With `complete`, every state has an output for every input, `unseen` where none is known, and
-    unseen labels lead to an added state that has only the constant outputs.
-
-    AALpy's `load_automaton_from_file(path, "mealy")` and AutomataLib's
-    `DOTParsers.mealy()` read both. With a partial machine AALpy reports that it is not input
-    complete, and raises `KeyError` for a missing input.
-
-    >>> import gymnasium as gym
-    >>> import resolvent as rs
-    >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
-    >>> lines = to_mealy_dot(rs.infer(traces).machines.transition).splitlines()
-    >>> print(*[line for line in lines if ":key" in line or "corridor:up" in line], sep="\n")
-      s0 -> s1 [label="label:key/ok"];
-      s0 -> s0 [label="ask:corridor:up/corridor"];
-      s1 -> s1 [label="label:key/ok"];
-      s1 -> s1 [label="ask:corridor:up/cyanroom"];
-    """
+    """Return a machine as a Mealy machine in DOT; see `Machine.to_mealy_dot`."""
     check_arguments(to_mealy_dot, locals())
     states: list[State] = list(range(machine.states))
     if complete and (machine.transitions < 0).any():
@@ -104,25 +85,18 @@ def _edges(machine: Machine, state: State, complete: bool) -> Iterator[tuple[str
     """Yield input, next state and output of each edge that leaves a state."""
     for label in machine.labels:
         target = machine.step(state, label)
-        if target is not UNSEEN:
-            yield label_input(label), target, READ
-        elif complete:
-            yield label_input(label), UNSEEN, NEVER_SEEN
-    for observation, action in _queries(machine):
+        if target is not UNSEEN or complete:
+            yield label_input(label), target, NEVER_SEEN if target is UNSEEN else READ
+    for number in sorted({*machine.constant_query.tolist(), *machine.output_query.tolist()}):
+        observation, action = machine.query(number)
         output = machine.output(state, observation, action)
-        if output is not UNSEEN:
-            yield query_input(observation, action), state, symbol_name(output)
-        elif complete:
-            yield query_input(observation, action), state, NEVER_SEEN
-
-
-def _queries(machine: Machine) -> list[tuple[Symbol, Symbol]]:
-    numbers = {*machine.constant_query.tolist(), *machine.output_query.tolist()}
-    return [machine.query(number) for number in sorted(numbers)]
+        if output is not UNSEEN or complete:
+            answer = NEVER_SEEN if output is UNSEEN else symbol_name(output)
+            yield query_input(observation, action), state, answer
 
 
 def _node(state: State) -> str:
-    return _UNKNOWN_STATE if state is UNSEEN else f"s{state}"
+    return NEVER_SEEN if state is UNSEEN else f"s{state}"
 
 
 def graph_name(machine: Machine) -> str:
