@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.evaluation.holdout import FailureCounts, Holdout, error_bound, is_part, split
+from resolvent.evaluation.holdout import Holdout, error_bound, is_part, split
 from resolvent.replay import states_at_steps, step_queries
 from strategies import infer_options, world_traces
 
@@ -59,7 +59,7 @@ TAUGHT = rs.TraceSet([walk("ab", [None, None]), walk("cab", [None, "key", None],
 def held_out(machines, traces):
     """What holding out these traces says of the machines."""
     steps = step_queries(machines, traces, states_at_steps(machines, traces))
-    return FailureCounts.of(steps.values(), traces).holdout()
+    return Holdout.of(steps.values(), traces)
 
 
 def test_a_trace_fails_by_one_wrong_or_unseen_step():

@@ -24,7 +24,7 @@ from resolvent.evaluation.completeness import (
     weigh_completeness,
 )
 from resolvent.evaluation.experiments import Experiment, ExperimentDesigner
-from resolvent.evaluation.holdout import FailureCounts, Holdout, calibration_of, split
+from resolvent.evaluation.holdout import Holdout, calibration_of, split
 from resolvent.evaluation.observed import (
     LazySequence,
     Numbers,
@@ -116,7 +116,7 @@ class EvidenceCounts:
     replay: ReplayCounts
     steps: CountTable
     starts: CountTable
-    failures: FailureCounts
+    failures: Holdout
     sequences: Mapping[str, SequenceCounts]
     notable: Mapping[str, tuple[int, ...]]
     is_known: bool
@@ -145,7 +145,7 @@ def _count(
         replace(replay, states={}),
         count_steps(shard, {}),
         count_starts(shard, {}),
-        FailureCounts.of(queries.values(), traces),
+        Holdout.of(queries.values(), traces),
         {name: SequenceCounts.of(steps, traces.offsets) for name, steps in queries.items()},
         _notable_traces(shard, replay.states),
         any(np.any((steps.states >= 0) & (steps.queries >= 0)) for steps in queries.values()),
@@ -409,7 +409,8 @@ def collect_evidence(
     holdout = None
     _begin(progress, "testing on held-out traces")
     if not is_training_set:
-        holdout = counts.failures.holdout(delta, calibration_of(machines, counts.replay))
+        calibration = calibration_of(machines, counts.replay)
+        holdout = replace(counts.failures, delta=delta, calibration=calibration)
     elif infer is not None and (holdout := split(machines, examined, infer, delta)) is not None:
         holdout = replace(holdout, part=sample)
     examples = _examples(machines, counts, traces)

@@ -4,9 +4,8 @@ Input: machines and traces that they were not inferred from. Output: a `Holdout`
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from math import sqrt
-from operator import add
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -57,13 +56,7 @@ class CalibrationCheck:
 
     @classmethod
     def of(cls, score: MachineScore) -> "CalibrationCheck":
-        """Compute the check from a score.
-
-        >>> from noisy_worlds import noisy_house
-        >>> machines, traces = noisy_house()
-        >>> CalibrationCheck.of(machines.score(traces).transition).within_noise
-        True
-        """
+        """Compute the check from a score."""
         bins = score.calibration
         expected = sum(cell.steps * cell.predicted for cell in bins)
         variance = sum(cell.steps * cell.predicted * (1 - cell.predicted) for cell in bins)
@@ -146,20 +139,31 @@ def _probability_of_at_most(failures: int, trials: int, rate: float) -> float:
 
 
 @dataclass(frozen=True)
-class FailureCounts:
-    """The number of traces, and of those with a step that some machine does not predict right.
+class Holdout:
+    """The failures of machines on traces that they were not inferred from.
 
-    `wrong` is the number of traces with a wrong observed prediction, `assumed_wrong` that of
-    traces with a wrong generalized one.
+    Of the `traces`, `failures` have a step that some machine does not predict right, `wrong` have a
+    wrong observed prediction, and `assumed_wrong` a wrong generalized one.
+
+    If the traces are held out of those that the machines were inferred from, the failures are
+    those of machines inferred without them; `carries_over` is whether the given machines
+    contain these, so that they fail no more often. It is None if the traces are new.
+
+    `calibration` compares the number of right predictions of noisy machines with the number
+    expected. `part` is the sample of steps for inference and testing, if any.
     """
 
     traces: int
     failures: int
     wrong: int
     assumed_wrong: int = 0
+    delta: float = 0.05
+    carries_over: bool | None = None
+    calibration: Calibration | None = field(default=None, hash=False)
+    part: SampledSteps | None = None
 
     @classmethod
-    def of(cls, steps_by_machine: Iterable[StepQueries], traces: TraceSet) -> "FailureCounts":
+    def of(cls, steps_by_machine: Iterable[StepQueries], traces: TraceSet) -> "Holdout":
         """Count traces by the predictions of each machine at their steps."""
         failing, wrong, assumed_wrong = (np.zeros(len(traces), bool) for _ in range(3))
 
@@ -174,30 +178,14 @@ class FailureCounts:
             assumed_wrong |= in_trace(differs & (basis == GENERALIZED_CODE))
         return cls(len(traces), int(failing.sum()), int(wrong.sum()), int(assumed_wrong.sum()))
 
-    def __add__(self, other: "FailureCounts") -> "FailureCounts":
-        return FailureCounts(*map(add, astuple(self), astuple(other)))
-
-    def holdout(self, delta: float = 0.05, calibration: Calibration | None = None) -> "Holdout":
-        """Bound the failure rate by these counts, of traces that are new to the machines."""
-        return Holdout(**vars(self), delta=delta, calibration=calibration)
-
-
-@dataclass(frozen=True)
-class Holdout(FailureCounts):
-    """The failures of machines on traces that they were not inferred from.
-
-    If the traces are held out of those that the machines were inferred from, the failures are
-    those of machines inferred without them; `carries_over` is whether the given machines
-    contain these, so that they fail no more often. It is None if the traces are new.
-
-    `calibration` compares the number of right predictions of noisy machines with the number
-    expected. `part` is the sample of steps for inference and testing, if any.
-    """
-
-    delta: float = 0.05
-    carries_over: bool | None = None
-    calibration: Calibration | None = field(default=None, hash=False)
-    part: SampledSteps | None = None
+    def __add__(self, other: "Holdout") -> "Holdout":
+        """Return the counts of both sets of traces."""
+        return Holdout(
+            self.traces + other.traces,
+            self.failures + other.failures,
+            self.wrong + other.wrong,
+            self.assumed_wrong + other.assumed_wrong,
+        )
 
     @property
     def is_new(self) -> bool:
@@ -269,11 +257,15 @@ def split(
         return None
     test = traces.take(np.flatnonzero(~is_training))
     steps = step_queries(trained, test, states_at_steps(trained, test))
-    holdout = FailureCounts.of(steps.values(), test).holdout(delta)
+    calibration = None
     if any(machine.is_noisy for machine in trained.values()):
-        checks = calibration_of(trained, replay_traces(trained, test))
-        holdout = replace(holdout, calibration=checks)
-    return replace(holdout, carries_over=is_part(trained, machines))
+        calibration = calibration_of(trained, replay_traces(trained, test))
+    return replace(
+        Holdout.of(steps.values(), test),
+        delta=delta,
+        calibration=calibration,
+        carries_over=is_part(trained, machines),
+    )
 
 
 def is_part(part: Machines, full: Machines) -> bool:

@@ -35,11 +35,6 @@ def prefix_keys(columns: Iterable[Codes], offsets: Numbers) -> Numbers:
     """Return a hash for each step that equal prefixes of traces share, others almost never.
 
     A prefix ends with the step and consists of the codes in all columns, one code a step.
-
-    >>> first_two_are_alike = np.array([0, 1, 2, 0, 1, 1], np.int32)
-    >>> keys = prefix_keys([first_two_are_alike], np.array([0, 3, 6]))
-    >>> (keys[:3] == keys[3:]).tolist()
-    [True, True, False]
     """
     lengths = np.diff(offsets)
     step: Numbers = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
@@ -58,10 +53,6 @@ class LowestKeys:
 
     Only whether a group has few keys matters, so the lowest are enough; and those of parts of
     the traces add up to those of all traces.
-
-    >>> keys = LowestKeys.of(np.array([7, 7, 7, 2]), np.array([5, 3, 5, 9]), most=2)
-    >>> keys.group.tolist(), keys.key.tolist()
-    ([2, 7, 7], [9, 3, 5])
     """
 
     most: int
@@ -234,10 +225,6 @@ def sinks(machine: Machine) -> Numbers:
     """Return the states of a log's machine that no label leads out of.
 
     With more than one observation, steps differ in any state, so that none is a sink.
-
-    >>> from resolvent.worlds import House
-    >>> sinks(House().machines().transition).tolist()  # the state with the key sees on
-    []
     """
     if machine.states == 1 or len(machine.observations) != 1:
         return np.empty(0, np.int64)

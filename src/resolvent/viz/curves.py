@@ -45,11 +45,7 @@ def draw_curve(path: Path, curve: Curve, *, title: str, optimum: float | None = 
 
 
 def moving_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """Return at each place the mean of the last `window` values.
-
-    >>> moving_mean(np.array([4.0, 2.0, 6.0]), 2).tolist()
-    [4.0, 3.0, 4.0]
-    """
+    """Return at each place the mean of the last `window` values."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
     end = np.arange(1, len(sums))
     start = np.maximum(end - window, 0)

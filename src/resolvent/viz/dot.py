@@ -54,12 +54,7 @@ class Edge(NamedTuple):
 
 
 def edges(machine: Machine) -> list[Edge]:
-    """Return the edges by source and target.
-
-    >>> from resolvent.worlds import House
-    >>> [(edge.source, edge.target, edge.labels) for edge in edges(House().machines().transition)]
-    [(0, 0, ('sofa',)), (0, 1, ('key',)), (1, 1, ('key', 'sofa', 'toilet'))]
-    """
+    """Return the edges by source and target."""
     check_arguments(to_dot, locals())
     is_drawn = machine.transitions >= 0
     is_drawn[:, list(machine.trivial)] = False

@@ -237,11 +237,7 @@ _NARROW_EM = 0.40  # width of a narrow character, as a share of the font size
 
 
 def width(text: str, size: float) -> float:
-    """Estimate the width of a text in a font of a size.
-
-    >>> width("iii", 10) < width("mmm", 10)
-    True
-    """
+    """Estimate the width of a text in a font of a size."""
     return size * sum(map(_width_in_em, text))
 
 
@@ -261,11 +257,7 @@ def _width_in_em(character: str) -> float:
 
 
 def shortened(text: str, size: float, most: float) -> str:
-    """Cut the middle of a text that is wider than `most`.
-
-    >>> shortened("key", 10, 60), shortened("corridor_door_17", 10, 60)
-    ('key', 'corrido…17')
-    """
+    """Cut the middle of a text that is wider than `most`."""
     # More letters do not fit, however narrow: a long text is not measured in full.
     longest = min(len(text) - 1, int(most / (size * _NARROW_EM)) + 1)
     if width(text[: longest + 1], size) <= most and width(text, size) <= most:
@@ -304,9 +296,6 @@ def set_in_lines(parts: Sequence[str], size: float, most: float) -> list[str]:
     """Set parts in lines about `most` wide, a comma after each but the last.
 
     A part written from right to left has a separate line, since mixed lines change its place.
-
-    >>> set_in_lines(["key", "bell", "lamp"], 10, 60)
-    ['key, bell,', 'lamp']
     """
     lines: list[str] = []
     is_closed = False

@@ -88,13 +88,7 @@ PAPER_STYLE = _rules({name: light for name, (light, _) in _COLORS.items()})
 
 
 def to_svg(machine: Machine, *, most_states: int = MOST_STATES) -> str:
-    """Draw a machine as an SVG image; the same machine gives the same text.
-
-    >>> from resolvent.worlds import House
-    >>> svg = to_svg(House().machines().transition)
-    >>> svg[:4], "after key" in svg
-    ('<svg', True)
-    """
+    """Draw a machine as an SVG image; the same machine gives the same text."""
     check_arguments(to_svg, locals())
     return draw(machine, most_states, SCREEN_STYLE)
 
@@ -116,12 +110,7 @@ def html_of_machines(machines: Iterable[Machine]) -> str | None:
 
 
 def to_png(machine: Machine, *, most_states: int = MOST_STATES, scale: float = 2.0) -> bytes:
-    r"""Draw the picture of `to_svg` as PNG, in light colors on white, each pixel `scale` wide.
-
-    >>> from resolvent.worlds import House
-    >>> to_png(House().machines().transition)[:4]
-    b'\x89PNG'
-    """
+    """Draw the picture of `to_svg` as PNG, in light colors on white, each pixel `scale` wide."""
     check_arguments(to_png, locals())
     if not 0.1 <= scale <= 10:
         raise OptionError(f"scale={scale}: use 0.1 to 10")
@@ -289,9 +278,5 @@ def _lines(lines: Sequence[str], center: Point, size: float, kind: str) -> Itera
 
 
 def _n(value: float) -> str:
-    """Write a coordinate to a tenth.
-
-    >>> _n(3.04), _n(-0.01), _n(12.25)
-    ('3', '0', '12.2')
-    """
+    """Write a coordinate to a tenth."""
     return f"{round(value, 1) + 0.0:g}"

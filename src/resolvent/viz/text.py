@@ -77,12 +77,7 @@ def short_name(name: str) -> str:
 
 
 def main_share(machine: Machine, state: int, observation: Symbol, action: Symbol) -> str:
-    """Return the share of a state's most likely output in percent, or "" if there is only one.
-
-    >>> from resolvent.worlds import House
-    >>> main_share(House().machines().transition, 1, "corridor", "up")
-    ''
-    """
+    """Return the share of a state's most likely output in percent, or "" if there is only one."""
     if not machine.is_noisy:
         return ""
     shares = machine.distribution(state, observation, action)

@@ -44,35 +44,19 @@ class Thumbnail(NamedTuple):
 
 
 def pictures_in(symbol: Symbol) -> list[NDArray[Any]]:
-    """Return the pictures in a symbol, shrunk: the symbol itself, or parts of it.
-
-    >>> [array.shape for array in pictures_in((("image", (((0,) * 5,) * 4)), ("direction", 3)))]
-    [(4, 5)]
-    >>> pictures_in("hall"), pictures_in((1, 2))
-    ([], [])
-    """
+    """Return the pictures in a symbol, shrunk: the symbol itself, or parts of it."""
     return list(islice(_pictures(symbol), MOST_PARTS))
 
 
 def thumbnails_of_symbols(symbols: Iterable[Symbol]) -> list[list[Thumbnail]]:
-    """Return the thumbnails of the pictures in each symbol, all on the same scale.
-
-    >>> [len(pictures) for pictures in thumbnails_of_symbols([((0,) * 5,) * 4, "hall"])]
-    [1, 0]
-    """
+    """Return the thumbnails of the pictures in each symbol, all on the same scale."""
     arrays_of = [pictures_in(symbol) for symbol in symbols]
     drawn = iter(thumbnails([array for arrays in arrays_of for array in arrays]))
     return [[next(drawn) for _ in arrays] for arrays in arrays_of]
 
 
 def thumbnails(arrays: Sequence[NDArray[Any]]) -> list[Thumbnail]:
-    """Return thumbnails of pictures shown together, those of one shape on the same scale.
-
-    >>> codes = np.arange(12).reshape(3, 4)
-    >>> (picture,) = thumbnails([codes])
-    >>> picture.address[:22], picture.width, picture.height
-    ('data:image/png;base64,', 48, 36)
-    """
+    """Return thumbnails of pictures shown together, those of one shape on the same scale."""
     by_shape: dict[tuple[int, ...], list[NDArray[Any]]] = {}
     for array in arrays:
         by_shape.setdefault(array.shape, []).append(array)
@@ -88,11 +72,7 @@ def thumbnail(pixels: Pixels) -> Thumbnail:
 
 
 def shrunk(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a picture averaged over squares of pixels, the smallest ones that make it fit.
-
-    >>> shrunk(np.arange(100 * 60).reshape(100, 60)).shape
-    (34, 20)
-    """
+    """Return a picture averaged over squares of pixels, the smallest ones that make it fit."""
     height, width = array.shape[:2]
     side = -(-max(height, width) // SIDE)
     if side == 1:
@@ -105,11 +85,7 @@ def shrunk(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def png(pixels: Pixels) -> bytes:
-    r"""Return pixels as a PNG file; the same pixels give the same bytes.
-
-    >>> png(np.zeros((3, 4, 3), np.uint8))[:8]
-    b'\x89PNG\r\n\x1a\n'
-    """
+    r"""Return pixels as a PNG file; the same pixels give the same bytes."""
     height, width, _ = pixels.shape
     # Each row begins with the number of its filter: 0, none.
     rows = np.zeros((height, 1 + 3 * width), np.uint8)
@@ -184,14 +160,7 @@ def event_text(label: Label) -> str:
 
 
 class Gallery:
-    """The pictures of a page, collected while captions are written.
-
-    >>> dots = ((0, 1, 0),) * 3
-    >>> Gallery().caption(dots)
-    {'text': '((0, 1, 0), (0, 1, 0), (0, 1, 0))', 'pictures': [0]}
-    >>> Gallery().caption("hall")
-    'hall'
-    """
+    """The pictures of a page, collected while captions are written."""
 
     def __init__(self, draw_of: DrawOf | None = None) -> None:
         if draw_of is not None and not callable(draw_of):

@@ -28,14 +28,7 @@ _MAX_OUTCOMES: Final = 20  # maximum number of outputs listed in figures
 
 
 class OutputTally(GroupedCounts):
-    """Counts of the outputs to each query: keys are queries, values are output codes.
-
-    >>> tally = OutputTally.of(np.array([7, 7, 7, 2]), np.array([0, 1, 1, 0], np.int32))
-    >>> tally.key.tolist(), tally.value.tolist(), tally.count.tolist()
-    ([2, 7], [0, 0, 1], [1, 1, 2])
-    >>> tally.repeated, tally.differing.tolist(), tally.contradicted.tolist(), tally.worst()
-    (3, [0, 1], [7], (7, [(1, 2), (0, 1)]))
-    """
+    """Counts of the outputs to each query: keys are queries, values are output codes."""
 
     @cached_property
     def differing(self) -> Int64s:

@@ -198,10 +198,6 @@ def score_summary(score: Score) -> dict[str, Any]:
 
     `location` is the trace and step of the first wrong prediction. Generalized outputs are counted
     apart.
-
-    >>> from resolvent.machines import MachineScore
-    >>> score_summary(Score({"reward": MachineScore(right=7, assumed_right=2)}))["text"]
-    'Every step of every trace is predicted, and right. 2 outputs are generalized, none wrong.'
     """
     generalized = _generalized_text(score)
     if score.first_mismatch is not None:
@@ -319,11 +315,7 @@ def drawing(machine: Machine) -> str:
 
 
 def inert_json(value: Any) -> str:
-    r"""Write JSON for a script element: no text in it can end the element.
-
-    >>> inert_json(["</script>", "\u2028"])
-    '["\\u003c/script\\u003e","\\u2028"]'
-    """
+    """Write JSON for a script element: no text in it can end the element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))  # ASCII: no U+2028 in it
     return text.translate(_INERT)
 
