@@ -151,18 +151,6 @@ def distinguishing_sequence(first: Machines, second: Machines) -> Experiment | N
 
     Only outputs observed in the state reached count. None means that no traces which both
     explain distinguish them.
-
-    >>> import resolvent as rs
-    >>> def one_trace(label):
-    ...     return rs.Trace(["hall"] * 3, [None, label, None], ["look", "go"], [0, label == "key"])
-    >>> first = rs.infer(rs.TraceSet([one_trace("key"), one_trace("bell")])).machines
-    >>> swapped_columns = first.reward.transitions[:, ::-1].copy()
-    >>> import dataclasses
-    >>> swapped = first.replacing(dataclasses.replace(first.reward, transitions=swapped_columns))
-    >>> print(distinguishing_sequence(first, first))
-    None
-    >>> distinguishing_sequence(first, swapped).query
-    ('hall', 'go')
     """
     both = first, second
     names = [name for name in first if name in second]
@@ -170,16 +158,13 @@ def distinguishing_sequence(first: Machines, second: Machines) -> Experiment | N
     queries = dict.fromkeys(
         (name, *query) for name in names for machines in both for query in _pairs(machines[name])
     )
-
-    def named(states: tuple[Any, ...]) -> dict[str, Any]:
-        return dict(zip(names, states, strict=True))
-
     search: BreadthFirstSearch[Any, Label] = BreadthFirstSearch([((0,) * len(names),) * 2])
     for states in search:
+        by_name = [dict(zip(names, own, strict=True)) for own in states]
         for name, observation, action in queries:
             outputs = [
-                _output(machines, named(own), name, observation, action)
-                for machines, own in zip(both, states, strict=True)
+                _output(machines, own, name, observation, action)
+                for machines, own in zip(both, by_name, strict=True)
             ]
             if UNSEEN not in outputs and outputs[0] != outputs[1]:
                 ours, theirs = map(symbol_text, outputs)
@@ -188,8 +173,8 @@ def distinguishing_sequence(first: Machines, second: Machines) -> Experiment | N
                 return Experiment(history, (observation, action), why, name, exact=True)
         for label in labels:
             after = tuple(
-                tuple(machines[name].step(state, label) for name, state in named(own).items())
-                for machines, own in zip(both, states, strict=True)
+                tuple(machines[name].step(state, label) for name, state in own.items())
+                for machines, own in zip(both, by_name, strict=True)
             )
             if UNSEEN not in (*after[0], *after[1]):
                 search.add(after, states, label)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.errors import ModelError
 from resolvent.machines import Machine
 from resolvent.replay import Corpus, CountTable, ReplayCounts, StepQueries, to_machine_codes
 from resolvent.replay.corpus import POOL_STEPS
@@ -29,10 +28,8 @@ Location = tuple[int, int]
 class Query(NamedTuple):
     """An observation and an action; of a supplemented machine also the Transition Machine's state.
 
-    >>> print(Query("hall", "up")), print(Query("hall", "up", 1))
-    (hall, up)
+    >>> print(Query("hall", "up", 1))
     (hall, up) in TM state 1
-    (None, None)
     """
 
     observation: Symbol
@@ -40,21 +37,18 @@ class Query(NamedTuple):
     transition_state: int | None = None
 
     def __str__(self) -> str:
-        text = f"({symbol_text(self.observation)}, {symbol_text(self.action)})"
-        state = self.transition_state
-        return text if state is None else f"{text} in TM state {state}"
+        state = "" if self.transition_state is None else f" in TM state {self.transition_state}"
+        return f"({symbol_text(self.observation)}, {symbol_text(self.action)}){state}"
 
 
 def query_of(machine: Machine, number: int) -> Query:
     """Return the query that a number stands for in a machine."""
+    observation: Any
     observation, action = machine.query(number)
-    if machine.supplemented:
-        if not isinstance(observation, tuple) or len(observation) != 2:
-            raise ModelError(
-                f"the supplemented {machine.name} machine has an observation without a TM state"
-            )
-        return Query(observation[0], action, int(observation[1]))
-    return Query(observation, action)
+    if not machine.supplemented:
+        return Query(observation, action)
+    symbol, state = observation
+    return Query(symbol, action, int(state))
 
 
 def observed_outputs(machine: Machine, replay: ReplayCounts) -> CountTable:

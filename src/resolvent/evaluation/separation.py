@@ -58,19 +58,12 @@ class OutputSupport:
     @classmethod
     def of(cls, machine: Machine, outputs: CountTable, row: int) -> "OutputSupport":
         """Return the output of a row."""
-        state, query = int(outputs["state"][row]), int(outputs["query"][row])
-        total = None
+        state, query, output = (int(column[row]) for column in outputs.columns.values())
+        count, where, total = int(outputs.count[row]), location(outputs, row), None
         if machine.is_noisy:
             same = slice(*np.searchsorted(outputs["state"], [state, state + 1]))
             total = int(outputs.count[same][outputs["query"][same] == query].sum())
-        return cls(
-            state,
-            query_of(machine, query),
-            machine.outputs[int(outputs["output"][row])],
-            int(outputs.count[row]),
-            location(outputs, row),
-            total,
-        )
+        return cls(state, query_of(machine, query), machine.outputs[output], count, where, total)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
@@ -80,9 +73,8 @@ class OutputSupport:
     def text(self) -> str:
         """The output with its location, and its share of all outputs to the query if it varies."""
         share = "" if self.total is None else f", {self.count:,} of {self.total:,} times"
-        return (
-            f"{symbol_text(self.output)}{share} (trace {self.location[0]}, step {self.location[1]})"
-        )
+        trace, step = self.location
+        return f"{symbol_text(self.output)}{share} (trace {trace}, step {step})"
 
     def __str__(self) -> str:
         count = "" if self.total is not None else f", observed {times(self.count)}"

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from math import ceil
 from threading import Lock, Thread
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -162,8 +161,7 @@ Curve: TypeAlias = tuple[Point, ...]
 """Points of joined cubic Bézier curves, and the tip of the arrow head."""
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Positions of centers of boxes and texts, in the order of the input."""
 
     size: Size

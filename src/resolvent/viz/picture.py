@@ -6,9 +6,9 @@ arrows, only one arrow leads to each state, and boxes list the targets of other 
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,7 @@ _MOST_LABELS = 40
 _ELLIPSIS = "…"
 
 
-@dataclass(frozen=True)
-class StateBox:
+class StateBox(NamedTuple):
     """A state: its number, a name in short lines, and a text shown on hovering."""
 
     state: int
@@ -51,8 +50,7 @@ class StateBox:
     """Successors for labels without an arrow."""
 
 
-@dataclass(frozen=True)
-class Arrow:
+class Arrow(NamedTuple):
     """All transitions from one state to another: their labels in short lines."""
 
     source: int
@@ -65,8 +63,7 @@ class Arrow:
     """Whether the arrow may lead elsewhere or was rarely taken."""
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(NamedTuple):
     """Content of a picture; `boxes[i]` is state i."""
 
     title: str

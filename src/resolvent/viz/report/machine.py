@@ -12,7 +12,7 @@ from resolvent.evaluation.evidence import MachineEvidence
 from resolvent.evaluation.observed import query_of
 from resolvent.evaluation.separation import Separation
 from resolvent.machines import Machine, MachineScore, MergeDecision
-from resolvent.machines.compare import label_sequence_text
+from resolvent.machines.compare import access_sequence_texts, label_sequence_text
 from resolvent.viz.text import main_share, output_name, short_name
 from resolvent.viz.thumbnails import Caption, Gallery, event_text
 
@@ -54,20 +54,16 @@ def about_machine(
 
 def state_rows(evidence: MachineEvidence, gallery: Gallery) -> list[dict[str, Any]]:
     """Return for each state its path, its transitions, and the outputs that distinguish it."""
-    machine = evidence.machine
-    observed = evidence.observed_outputs
+    machine, observed = evidence.machine, evidence.observed_outputs
     steps = np.bincount(observed["state"], observed.count, machine.states)
-    distinguished = _states_distinguished(machine)
-    reachable = set(machine.reachable())
+    distinguished, histories = _states_distinguished(machine), access_sequence_texts(machine)
     unseen: dict[int, list[str]] = {}
     for state, label in evidence.completeness.unseen_transitions:
         unseen.setdefault(state, []).append(event_text(label))
     return [
         {
             "state": state,
-            "history": short(label_sequence_text(machine.access_sequence(state)))
-            if state in reachable
-            else "not reachable",
+            "history": short(histories[state]),
             "steps": int(steps[state]),
             "transitions": _transitions(evidence, state),
             "unread": unseen.get(state, [])[:_MOST_LABELS],

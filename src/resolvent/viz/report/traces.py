@@ -1,6 +1,7 @@
 """Show traces: some of them step by step, and observations that lie on a grid as a map."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import isqrt
 from typing import Any
 
@@ -18,6 +19,7 @@ from resolvent.viz.thumbnails import Caption, Gallery, event_text, value_text
 MOST_STEPS = 2000  # maximum number of steps shown of a trace
 _LEAST_CELLS, _MOST_CELLS, _MOST_LABELS = 4, 2500, 3
 _LEAST_SHORT_MOVES = 0.9  # least share of transitions to the same or a neighboring cell
+
 Cell = tuple[int, int]
 
 
@@ -97,9 +99,7 @@ def _predictions(
     predicted = queries.predicted[window]
     basis = machine.basis_many(queries.states, queries.queries)[window]
 
-    def caption_of(output: Any) -> Caption:
-        return gallery.output_caption(machine, output)
-
+    caption_of = partial(gallery.output_caption, machine)
     columns = (
         captions.numbers(codes[window], caption_of, values),
         captions.numbers(predicted, caption_of, machine.outputs, unknown=value_text(UNSEEN)),
@@ -122,12 +122,7 @@ def grid_map(machines: Machines, evidence: Evidence) -> dict[str, Any] | None:
         return None
     across, up = zip(*cells.values(), strict=True)
     labels = _labels(evidence)
-    state_dependent = [set[Symbol]() for _ in machines]
-    for observed, machine in zip(state_dependent, machines.values(), strict=True):
-        for code in np.unique(machine.output_query // len(machine.actions)).tolist():
-            symbol = machine.observations[code]
-            is_pair = machine.supplemented and isinstance(symbol, tuple)
-            observed.add(symbol[0] if is_pair else symbol)
+    depending = list(map(_state_dependent, machines.values()))
     return {
         "x": [min(across), max(across)],
         "y": [min(up), max(up)],
@@ -137,11 +132,7 @@ def grid_map(machines: Machines, evidence: Evidence) -> dict[str, Any] | None:
                 "y": y,
                 "text": value_text(observation),
                 "labels": labels.get(observation, []),
-                "depends": [
-                    number
-                    for number, observations in enumerate(state_dependent)
-                    if observation in observations
-                ],
+                "depends": [at for at, places in enumerate(depending) if observation in places],
             }
             for observation, (x, y) in cells.items()
         ],
@@ -201,18 +192,13 @@ def _labels(evidence: Evidence) -> dict[Symbol, list[str]]:
     )
     texts: dict[Symbol, list[str]] = {}
     for pair in pairs.tolist():
-        observation, label = alphabets.observations[pair // width], alphabets.labels[pair % width]
-        texts_here = texts.setdefault(observation, [])
-        if label and len(texts_here) < _MOST_LABELS:
-            texts_here.append(event_text(label))
-    return texts
+        if label := alphabets.labels[pair % width]:
+            texts.setdefault(alphabets.observations[pair // width], []).append(event_text(label))
+    return {observation: here[:_MOST_LABELS] for observation, here in texts.items()}
 
 
 def _state_dependent(machine: Machine) -> set[Symbol]:
     """Return the observations with an action whose output depends on the state."""
     codes = set((machine.output_query // len(machine.actions)).tolist())
-    seen = (machine.observations[code] for code in codes)
-    return {
-        observation[0] if machine.supplemented and isinstance(observation, tuple) else observation
-        for observation in seen
-    }
+    seen: Any = (machine.observations[code] for code in codes)
+    return {observation for observation, _ in seen} if machine.supplemented else set(seen)
