@@ -217,15 +217,12 @@ class Holdout:
         return to_builtins(self, (*counts, *more), names=names, optional=("calibration", "part"))
 
     def __str__(self) -> str:
-        return self._text() if self.part is None else f"{self._text()}; {self.part}"
-
-    def _text(self) -> str:
-        traces = f"{self.traces:,} held-out traces"
-        if self.is_new:
-            traces = f"{self.traces:,} traces assumed to be new to the machines"
+        part = "" if self.part is None else f"; {self.part}"
+        kind = "traces assumed to be new to the machines" if self.is_new else "held-out traces"
+        traces = f"{self.traces:,} {kind}"
         if self.calibration is not None:
             checks = (f"{short(name)} machine: {check}" for name, check in self.calibration.items())
-            return f"on {traces}: {'; '.join(checks)}"
+            return f"on {traces}: {'; '.join(checks)}{part}"
         text = f"{self.failures:,} of {traces} fail, {self.wrong:,} with a wrong step"
         if self.assumed_wrong:
             text += f", {self.assumed_wrong:,} with a wrong generalized one"
@@ -233,11 +230,11 @@ class Holdout:
             f": with {1 - self.delta:.0%} confidence at most {self.bound:.2%} of all traces fail, "
             f"and {self.wrong_bound:.2%} have a wrong step"
         )
-        if self.is_new:
-            return text
         if self.carries_over:
-            return f"{text} (the machines inferred without these traces are part of those here)"
-        return f"{text} (this holds for machines inferred without these traces, which differ)"
+            text += " (the machines inferred without these traces are part of those here)"
+        elif not self.is_new:
+            text += " (this holds for machines inferred without these traces, which differ)"
+        return text + part
 
 
 def split(

@@ -133,9 +133,7 @@ def memory(steps: Steps) -> Iterator[Finding]:
         return
     observed = _observation_states(steps)
     states_by_output = {
-        output: observed
-        if output == OBSERVATION and observed is not None
-        else _States.of(steps, output, observed)
+        output: (observed if output == OBSERVATION else None) or _States.of(steps, output, observed)
         for output in outputs
     }
     misread = np.zeros(steps.traces.steps, bool)
