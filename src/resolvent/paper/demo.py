@@ -19,7 +19,7 @@ from resolvent._util.text import amount
 from resolvent.inference.infer import infer
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
-from resolvent.machines import UNSEEN, Machine, MachineScore, Score
+from resolvent.machines import UNSEEN, Machine, Score
 from resolvent.planning.plan import Plan, plan
 from resolvent.rl.collect import collect
 from resolvent.traces import TraceSet, label_text, symbol_text
@@ -52,7 +52,10 @@ class Demo:
         return {
             **self.result.as_dict(),
             "meanings": {"transition": self.transition_meanings, "reward": self.reward_meanings},
-            "check": {name: _figures(score) for name, score in self.score.items()},
+            "check": {
+                name: {"right": score.all_right, "wrong": score.all_wrong, "unseen": score.unseen}
+                for name, score in self.score.items()
+            },
             "plan": {
                 "actions": [action for action, _ in self.path],
                 "return": self.planned_return,
@@ -63,10 +66,6 @@ class Demo:
                 "not_supplemented": self.unsupplemented_states,
             },
         }
-
-
-def _figures(score: MachineScore) -> dict[str, int]:
-    return {"right": score.all_right, "wrong": score.all_wrong, "unseen": score.unseen}
 
 
 # --- The computation -----------------------------------------------------------------------------

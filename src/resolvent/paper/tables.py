@@ -97,13 +97,7 @@ class Summary:
         return float(statistics.median(map(seconds_of, self.finished)))
 
     def seconds(self) -> str:
-        """Write the median and range of the seconds, or the failure.
-
-        >>> Summary([{"status": "found", "seconds": n / 4} for n in (1, 2, 3)]).seconds()
-        '0.50 (0.25–0.75)'
-        >>> Summary([{"status": "time limit", "seconds": 20.1}]).seconds()
-        '> 20'
-        """
+        """Write the median and range of the seconds, or the failure."""
         texts = []
         if seconds := sorted(map(seconds_of, self.finished)):
             text = number(statistics.median(seconds))
@@ -132,11 +126,7 @@ class Summary:
         return bound + number(statistics.median(seconds) / ours.median())
 
     def states(self, name: str = "states") -> str:
-        """Write the number of states, or its range.
-
-        >>> Summary([{"states": 9}, {"states": 4}, {"status": "error"}]).states()
-        '4–9'
-        """
+        """Write the number of states, or its range."""
         numbers = [record[name] for record in self.records if record.get(name) is not None]
         if not numbers:
             return "–"
@@ -189,11 +179,7 @@ class Summary:
 
 
 def seconds_of(record: Record) -> float:
-    """Return the CPU seconds, or the wall-clock seconds if they are missing.
-
-    >>> seconds_of({"seconds": 9.0, "processor_seconds": 4.0}), seconds_of({"seconds": 9.0})
-    (4.0, 9.0)
-    """
+    """Return the CPU seconds, or the wall-clock seconds if they are missing."""
     name = "processor_seconds" if "processor_seconds" in record else "seconds"
     return float(record.get(name, 0.0))
 

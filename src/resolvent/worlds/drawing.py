@@ -4,7 +4,7 @@ Pictures have letters of their own, three pixels wide and five high, so that the
 font files nor an imaging library.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TypeAlias
@@ -248,7 +248,8 @@ def _draw_cell(image: Pixels, picture: Picture, cell: Cell) -> None:
             letter, dot = picture.legend[name], max(1, size // 10)
             height, width = text_pixels(letter, dot).shape
             room = image[(size - height) // 2 :, (size - width) // 2 :]
-            _draw_text(room, letter, color if solid else _darker(color), dot)
+            shade = 5 if solid else 2  # of five
+            _draw_text(room, letter, tuple(part * shade // 5 for part in color), dot)
     if cell == picture.agent:
         _draw_disc(image, size * 0.36, _PAPER)
         _draw_disc(image, size * 0.29, _AGENT)
@@ -276,7 +277,7 @@ def _draw_legend(image: Pixels, picture: Picture, names: list[str]) -> None:
         image = image[:, _entry_width(name) :]
 
 
-def _draw_text(image: Pixels, text: str, color: Color, dot: int) -> None:
+def _draw_text(image: Pixels, text: str, color: Sequence[int], dot: int) -> None:
     dots = text_pixels(text, dot)[: image.shape[0], : image.shape[1]]
     image[: dots.shape[0], : dots.shape[1]][dots] = color
 
@@ -287,7 +288,3 @@ def _draw_disc(image: Pixels, radius: float, color: Color) -> None:
     distance = np.hypot(across[:, None], across[None, :])
     share = np.clip(radius + 0.5 - distance, 0.0, 1.0)[..., None]
     image[:] = np.round(image * (1 - share) + np.array(color) * share).astype(np.uint8)
-
-
-def _darker(color: Color) -> Color:
-    return color[0] * 2 // 5, color[1] * 2 // 5, color[2] * 2 // 5

@@ -86,7 +86,10 @@ def hmm(
     out_of_time = False
     for number in range(restarts):
         started = clock.seconds
-        guess = first_guess(task, states, _generator(states, seed, number))
+        # The published guess comes first, but with 4 or more states its middle layers stay equal.
+        is_published = states < 4 and number == 0
+        generator = None if is_published else np.random.default_rng([seed, number])
+        guess = first_guess(task, states, generator)
         fit = baum_welch(expectation, guess, clock, tolerance=_TOLERANCE, iterations=iterations)
         out_of_time = fit.out_of_time
         if fit.iterations:
@@ -135,12 +138,6 @@ def first_guess(
     guess = np.where(guess == 0, drawn / max(size - 4, 1), guess)
     normalized: Numbers = guess / guess.sum(axis=1, keepdims=True)
     return normalized
-
-
-def _generator(states: int, seed: int, start: int) -> np.random.Generator | None:
-    """Return the generator of an initial guess; None for the published one, which comes first."""
-    separable = states < 4
-    return None if separable and start == 0 else np.random.default_rng([seed, start])
 
 
 @dataclass(frozen=True)

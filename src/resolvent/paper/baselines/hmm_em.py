@@ -143,18 +143,14 @@ class Expectation:
 
         before, after = np.divmod(np.arange(layers * layers), layers)
         last = np.full(layers, layers)
-        pieces = ((onward, before, after), (ending, np.arange(layers), last))
-        self.source = np.concatenate(
-            [
-                np.add.outer(pairs // n_observations, q * n_observations).ravel()
-                for pairs, q, _ in pieces
-            ]
+        sources = (
+            (onward // n_observations, before),
+            (ending // n_observations, np.arange(layers)),
         )
-        self.target = np.concatenate(
-            [
-                np.add.outer(pairs % n_observations, q * n_observations).ravel()
-                for pairs, _, q in pieces
-            ]
+        targets = ((onward % n_observations, after), (ending % n_observations, last))
+        self.source, self.target = (
+            np.concatenate([np.add.outer(seen, q * n_observations).ravel() for seen, q in columns])
+            for columns in (sources, targets)
         )
 
     def counts(self, probabilities: Numbers, clock: Clock) -> tuple[float, Numbers]:
