@@ -73,6 +73,9 @@ class Decisions(msgspec.Struct, forbid_unknown_fields=True):
     folded: list[Count]
 
 
+OutputCount = tuple[int, int, Annotated[int, Meta(ge=1, le=MAX_COUNT)]]
+
+
 class Machine(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A machine: the column it predicts, how it reads observations, and its tables.
 
@@ -85,7 +88,7 @@ class Machine(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     digits: int | None
     tables: Tables
     observed_constants: ObservedConstants | None = None
-    output_counts: list[tuple[int, int, Annotated[int, Meta(ge=1, le=MAX_COUNT)]]] = []
+    output_counts: Annotated[list[OutputCount], Meta(min_length=1)] = []
     support: Support | None = None
     decisions: Decisions | None = None
 
