@@ -418,7 +418,7 @@ def test_runs_do_not_use_the_random_numbers_of_the_environment() -> None:
 def test_invalid_options_of_a_run_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(rs.OptionError, match=message):
         seen_in_fork().run(Fork(), **options)
-    with pytest.raises(rs.OptionError, match=r"needs one gymnasium\.Env, not a str"):
+    with pytest.raises(rs.OptionError, match=r"needs a gymnasium\.Env, not a str"):
         seen_in_fork().run("Fork")  # type: ignore[arg-type]
 
 

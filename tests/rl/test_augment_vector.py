@@ -334,9 +334,13 @@ def test_machines_of_another_environment_are_refused():
 
 
 def test_a_single_environment_is_refused(pair):
-    with pytest.raises(rs.OptionError, match=r"envs is a House: .* or use AugmentObservation"):
+    with pytest.raises(
+        rs.OptionError, match=r"needs a gymnasium\.vector\.VectorEnv, not a House: use Augm"
+    ):
         rs.wrappers.VectorAugmentObservation(House(), pair)
-    with pytest.raises(rs.OptionError, match=r"env is a SyncVectorEnv: .* VectorAugment"):
+    with pytest.raises(
+        rs.OptionError, match=r"needs a gymnasium\.Env, not a SyncVectorEnv: use VectorAugm"
+    ):
         rs.AugmentObservation(houses(AutoresetMode.NEXT_STEP), pair)
 
 

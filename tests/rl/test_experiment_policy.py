@@ -182,7 +182,7 @@ def test_a_policy_without_labels_raises():
     many = gym.vector.SyncVectorEnv([House] * 2)
     with pytest.raises(rs.OptionError, match="plays one environment"):
         rs.collect(many, episodes=2, policy=trial)
-    with pytest.raises(rs.OptionError, match=r"one gymnasium\.Env"):
+    with pytest.raises(rs.OptionError, match=r"a gymnasium\.Env"):
         open_queries(result)[0].policy(many, result, result.all_traces())
 
 

@@ -9,7 +9,7 @@ from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.machines import MachinePair, RewardMachine, TransitionMachine
 from resolvent.machines.augmented_state import LabelNoise, StateUncertainty
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.rl.tracker import SideBySide, StateTracker, VectorStateTracker
+from resolvent.rl.tracker import StateTracker, VectorStateTracker
 from resolvent.traces import Vocabulary
 from resolvent.worlds import House
 
@@ -79,24 +79,6 @@ def test_only_the_machine_that_has_the_label_changes_its_state():
 
 def test_a_label_unknown_to_both_machines_counts_once():
     assert after(LabelTiming.CURRENT, A, A, {"d"}, {"a", "b"}, A) == (0, 0, 2)
-
-
-def test_a_certain_state_has_probability_1():
-    tracker = StateTracker(PAIR)
-    tracker.reset(None)
-    tracker.step(A)
-    assert [part.tolist() for part in tracker.probabilities] == [[0, 1], [1, 0, 0]]
-
-
-def test_side_by_side_equals_the_vector_tracker():
-    rows, many = SideBySide([StateTracker(PAIR) for _ in range(3)]), VectorStateTracker(PAIR, 3)
-    for tracker in (rows, many):
-        tracker.reset([None] * 3, ALL)
-        tracker.step([A, B, "d"], ALL, ~ALL)
-        tracker.step([A, B, A], np.array([True, False, True]), ~ALL)
-        tracker.reset([None] * 3, np.array([True, False, False]))
-    assert columns(rows) == columns(many) == [[0, 0, 1], [0, 1, 0], [0, 0, 1]]
-    assert rows.probabilities[0].tolist() == [[1, 0], [1, 0], [0, 1]]
 
 
 def test_a_reset_returns_to_the_initial_states():

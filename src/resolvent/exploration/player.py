@@ -22,7 +22,7 @@ from resolvent.exploration.environment import (
 from resolvent.exploration.learner import EncodedReset, EncodedStep
 from resolvent.exploration.relabel import OBSERVATIONS, set_labels
 from resolvent.exploration.state import EpisodeState, LearnerState
-from resolvent.planning.value_bounds import overflow_error
+from resolvent.planning.deterministic import overflow_error
 from resolvent.rl.env import AnyEnv, LabelSource, SymbolEncoder, finite_reward, label_method
 from resolvent.rl.rollout import Step
 from resolvent.traces.symbols import INFO_KEYS, Symbol

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from resolvent.exploration.empirical_model import EmpiricalModel, KnownSteps
 from resolvent.exploration.optimistic_model import OptimisticModel, optimistic_model
 from resolvent.exploration.tables import Flags
-from resolvent.planning.deterministic import OptimalPolicy
-from resolvent.planning.value_bounds import discounted_sum
+from resolvent.planning.deterministic import OptimalPolicy, discounted_sum
 from resolvent.traces.vocabulary import Codes
 
 if TYPE_CHECKING:

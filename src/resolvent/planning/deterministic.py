@@ -4,6 +4,7 @@ Policies are improved until none is better, and their values are summed along th
 result is exact up to rounding errors, which are bounded.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,8 @@ _LEAST = float(np.finfo(np.float64).tiny)
 """Smallest normal number: below it, rounding errors are not relative."""
 _STEPS_AHEAD = 16
 """Number of sweeps of value iteration before policy iteration."""
+_LARGEST_SUM = 1e307
+"""Largest sum of rewards: floating-point numbers end at 1.8e308."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,3 +176,28 @@ def _check_cycles(following: Codes, policy: Codes) -> None:
 def _slack(reward: Numbers) -> float:
     finite = np.abs(reward[np.isfinite(reward)])
     return len(reward) * _ROUNDING * float(finite.max(initial=0.0))
+
+
+def discounted_sum(reward: float, gamma: float, steps: float = math.inf) -> float:
+    """Return the discounted sum of an equal reward in each of a number of steps.
+
+    >>> discounted_sum(1.0, 0.5), discounted_sum(1.0, 0.5, 2)
+    (2.0, 1.5)
+    >>> discounted_sum(-1.0, 1.0), discounted_sum(0.0, 1.0)
+    (-inf, 0.0)
+    """
+    if reward == 0:
+        return 0.0
+    return reward * (steps if gamma == 1 else (1 - gamma**steps) / (1 - gamma))
+
+
+def overflow_error(largest: float, gamma: float, states: int) -> str | None:
+    """Return an error message if rewards are so large that their sums are not finite, else None.
+
+    >>> overflow_error(1e308, 0.95, 4)
+    'rewards as large as 1e+308 overflow when summed: divide all by the same number'
+    """
+    times = states if gamma == 1 else 1 / (1 - gamma)
+    if largest <= _LARGEST_SUM / times:
+        return None
+    return f"rewards as large as {largest:g} overflow when summed: divide all by the same number"

@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 
 from resolvent.planning.confidence import Numbers, Rows
+from resolvent.planning.deterministic import discounted_sum
 from resolvent.planning.model import Model
 from resolvent.planning.step_table import NOT_KNOWN, Flags
-from resolvent.planning.value_bounds import discounted_sum
 
 _DIRECTIONS: Final = 40
 """Maximum number of Krylov vectors before a restart."""

@@ -1,6 +1,8 @@
 """Show the states of machines in observations: `AugmentObservation` and its vector form."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,23 +14,31 @@ from numpy.typing import NDArray
 from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError
 from resolvent.inference.result import InferenceResult
-from resolvent.machines import Machines, load
+from resolvent.machines import Basis, Machines, load
 from resolvent.machines.tables import BASIS_BY_CODE
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.augmentation import Mode, augmentation, state_names
-from resolvent.rl.env import LivePreprocessor, checked_reset, checked_step
-from resolvent.rl.episode_states import EpisodeStates, Levels, StepBasis, VectorEpisodeStates
+from resolvent.rl.env import LivePreprocessor, check_env, checked_reset, checked_step
 from resolvent.rl.tracker import (
     BeliefTracker,
+    EpisodeStates,
+    Numbers,
     OnUnseen,
-    SideBySide,
     StateTracker,
+    Tracker,
+    VectorBeliefTracker,
+    VectorEpisodeStates,
     VectorStateTracker,
 )
-from resolvent.rl.vector_env import Mask, one_environment
+from resolvent.rl.vector_env import Mask, VectorEnv, one_environment, split
+from resolvent.traces.symbols import Symbol
+from resolvent.traces.vocabulary import MAX_TABLE_SIZE, codes_of
 
 GivenMachines: TypeAlias = Machines | InferenceResult | str | Path
 """Machines, the result that holds them, or their file."""
+
+Levels: TypeAlias = dict[str, NDArray[np.int8]]
+"""For each machine a code of `BASIS_BY_CODE` for every environment."""
 
 _LEVEL_OF_CODE = np.array([*BASIS_BY_CODE, None], object)  # −1 is the last one
 
@@ -93,11 +103,7 @@ class AugmentObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstr
         observation_fn: Callable[[Any], Any] | None = None,
         knowledge: bool | None = None,
     ) -> None:
-        if not isinstance(env, gym.Env):
-            raise OptionError(
-                f"env is a {type(env).__name__}: give a gymnasium.Env, "
-                "or use VectorAugmentObservation for a VectorEnv"
-            )
+        check_env(env, gym.Env, "AugmentObservation", "VectorAugmentObservation for a VectorEnv")
         checked_below = ["env", "machines", "labeling_fn"]
         check_arguments(AugmentObservation.__init__, locals(), leaving=checked_below)
         self.machines = _machines_of(machines)
@@ -113,17 +119,15 @@ class AugmentObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstr
             _disable_deepcopy=True,
         )
         gym.Wrapper.__init__(self, env)
-        spaces = env.observation_space, env.action_space
         live = LivePreprocessor(
             env, self.machines.preprocessor, labels, labeling_fn, observation_fn
         )
-        self._shows_belief = mode == "belief"
-        self._tracker = (
-            BeliefTracker(self.machines, live, on_unseen=on_unseen)
-            if self._shows_belief
-            else StateTracker(self.machines, on_unseen=on_unseen)
-        )
+        self._belief: BeliefTracker | None = None
+        self._tracker: Tracker = StateTracker(self.machines, on_unseen=on_unseen)
+        if mode == "belief":
+            self._tracker = self._belief = BeliefTracker(self.machines, live, on_unseen=on_unseen)
         self.episode = EpisodeStates(env, self.machines, live, self._tracker)
+        spaces = env.observation_space, env.action_space
         if knowledge is None:
             knowledge = all(isinstance(space, gym.spaces.Discrete) for space in spaces)
         self._basis = StepBasis(self.machines, live, *spaces) if knowledge else None
@@ -135,7 +139,7 @@ class AugmentObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstr
         self._state_names = state_names(self.machines)
         self._state_infos: dict[tuple[int, ...], dict[str, int]] = {}
         reads_reported_labels = live.labeling_fn is None and observation_fn is None
-        self.is_plain = on_unseen == "stay" and reads_reported_labels and not self._shows_belief
+        self.is_plain = on_unseen == "stay" and reads_reported_labels and self._belief is None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -166,14 +170,9 @@ class AugmentObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstr
         """The last inner observation and the states of all machines."""
         return self.episode.observation, *self._tracker.values
 
-    @property
-    def translates_observations(self) -> bool:
-        """Whether machines read other symbols than the environment's values and their names."""
-        return self.observation_fn is not None or self.machines.preprocessor.discretize is not None
-
     def encode(self, observation: Any, *states: int) -> Any:
         """Return the augmented observation of an inner observation and states."""
-        if self._shows_belief:
+        if self._belief is not None:
             raise OptionError('mode="belief" shows probabilities, not states: use another mode')
         return self._shape.augment(observation, states)
 
@@ -189,7 +188,7 @@ class AugmentObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstr
             state_infos = dict(zip(self._state_names, states, strict=True))
             self._state_infos[states] = state_infos
         info = {**info, **state_infos, "unseen": tracker.unseen}
-        visible = tracker.probabilities if self._shows_belief else states
+        visible = states if self._belief is None else self._belief.probabilities
         return self._shape.augment(observation, visible), info
 
 
@@ -224,11 +223,9 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         observation_fn: Callable[[Any], Any] | None = None,
         knowledge: bool = False,
     ) -> None:
-        if not isinstance(envs, gym.vector.VectorEnv):
-            raise OptionError(
-                f"envs is a {type(envs).__name__}: give a gymnasium.vector.VectorEnv, "
-                "or use AugmentObservation for one environment"
-            )
+        check_env(
+            envs, gym.vector.VectorEnv, "VectorAugmentObservation", "AugmentObservation for an Env"
+        )
         checked_below = ["envs", "machines", "labeling_fn"]
         check_arguments(VectorAugmentObservation.__init__, locals(), leaving=checked_below)
         super().__init__(envs)
@@ -238,11 +235,10 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
             live = LivePreprocessor(
                 env, self.machines.preprocessor, labels, labeling_fn, observation_fn
             )
-        self._shows_belief = mode == "belief"
-        self._tracker: VectorStateTracker | SideBySide
-        if self._shows_belief:
+        self._tracker: VectorStateTracker | VectorBeliefTracker
+        if mode == "belief":
             first = BeliefTracker(self.machines, live, on_unseen=on_unseen)
-            self._tracker = SideBySide([first, *(first.another() for _ in range(count - 1))])
+            self._tracker = VectorBeliefTracker(first, count)
         else:
             self._tracker = VectorStateTracker(self.machines, count, on_unseen=on_unseen)
         self._states = VectorEpisodeStates(
@@ -266,15 +262,18 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         """Take a step in all environments; their machines read the labels it led to."""
         returned = self.env.step(actions)
         observations, rewards, terminations, truncations, infos = returned
-        levels = self._levels(actions)
-        step = self._states.step(actions, *returned)
+        states, levels = self._states, None
+        if self._basis is not None:
+            before = states.labels.observations
+            levels = self._basis.batch(self.env, before, actions, self._tracker.values)
+        step = states.step(actions, returned)
         not_final = step.stepped
         if step.begins:
-            final = self._states.labels.episodes.reset_in_step
+            final = states.labels.episodes.reset_in_step
             if final.any():
                 infos = self._with_final(final, infos, levels)
                 not_final = ~final
-            self._states.begin(step)
+            states.begin(step)
         infos = {**infos, **self._state_infos(self._all), **_level_infos(levels, not_final)}
         return self._augmented(observations), rewards, terminations, truncations, infos
 
@@ -288,7 +287,7 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
     def _visible(self) -> Sequence[NDArray[Any]]:
         """Return the shown columns: of states, or of their probabilities."""
         tracker = self._tracker
-        return tracker.probabilities if isinstance(tracker, SideBySide) else tracker.values
+        return tracker.probabilities if isinstance(tracker, VectorBeliefTracker) else tracker.values
 
     def _state_infos(self, mask: Mask) -> dict[str, Any]:
         """Return the infos about the masked environments, by Gymnasium's convention."""
@@ -297,13 +296,6 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         return _masked(
             {key: column.copy() if is_full else column * mask for key, column in columns}, mask
         )
-
-    def _levels(self, actions: Any) -> Levels | None:
-        """Return the basis of the predictions of a step with these actions, if infos have it."""
-        if self._basis is None:
-            return None
-        before = self.env.observation_space, self._states.labels.observations
-        return self._basis.batch(*before, self.env.action_space, actions, self._tracker.values)
 
     def _with_final(
         self, final: Mask, infos: dict[str, Any], levels: Levels | None
@@ -314,7 +306,7 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         final_observations = self._states.labels.episodes.final_observations(infos)
         for number, observation in final_observations.items():
             states = [column[number] for column in visible]
-            if not self._shows_belief:
+            if isinstance(self._tracker, VectorStateTracker):
                 states = [int(state) for state in states]
             observations[number] = self._shape.augment(observation, states)
         final_infos = {
@@ -323,6 +315,99 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
             **_level_infos(levels, final),
         }
         return {**infos, "final_obs": observations, "final_info": final_infos}
+
+
+class StepBasis:
+    """Whether each machine's prediction of a step is observed, generalized or unseen.
+
+    The spaces are those of one environment. If both are Discrete, levels are looked up.
+
+    >>> from resolvent.worlds import House
+    >>> house = House()
+    >>> machines, live = house.machines(), LivePreprocessor(house, house.machines().preprocessor)
+    >>> spaces = house.observation_space, house.action_space
+    >>> print(StepBasis(machines, live, *spaces).single(0, 2, (0, 0))["transition"])
+    observed
+    """
+
+    def __init__(
+        self,
+        machines: Machines,
+        live: LivePreprocessor,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+    ) -> None:
+        self._machines = machines
+        self._observations, self._actions = live.observations, live.actions
+        self._tables: Levels | None = None
+        self._first = 0, 0
+        self._cache: dict[tuple[int, int, tuple[int, ...]], dict[str, Basis]] = {}
+        if isinstance(observation_space, gym.spaces.Discrete) and isinstance(
+            action_space, gym.spaces.Discrete
+        ):
+            self._first = int(observation_space.start), int(action_space.start)
+            observations = self._observations.of_space(observation_space) or ()
+            actions = self._actions.of_space(action_space) or ()
+            size = prod(machine.states for machine in machines.values())
+            if len(observations) * len(actions) * size <= MAX_TABLE_SIZE:
+                self._tables = {name: self._table(name, observations, actions) for name in machines}
+
+    def single(self, observation: Any, action: Any, states: Sequence[int]) -> dict[str, Basis]:
+        """Return the level of each machine's prediction in these states."""
+        if self._tables is None:
+            return self._levels(observation, action, states)
+        step = int(observation), int(action), tuple(states)
+        levels = self._cache.get(step)
+        if levels is None:
+            levels = self._cache[step] = self._levels(observation, action, states)
+        return levels.copy()
+
+    def batch(
+        self, envs: VectorEnv, observations: Any, actions: Any, states: Sequence[Numbers]
+    ) -> Levels:
+        """Return the codes of the levels in the environments of a vector."""
+        if self._tables is None:
+            inputs = split(envs.observation_space, observations), split(envs.action_space, actions)
+            columns = (column.tolist() for column in states)
+            rows = [
+                self._levels(row[0], row[1], row[2:]) for row in zip(*inputs, *columns, strict=True)
+            ]
+            return {
+                name: np.array([BASIS_BY_CODE.index(levels[name]) for levels in rows], np.int8)
+                for name in self._machines
+            }
+        observation = np.asarray(observations, np.int64) - self._first[0]
+        action = np.asarray(actions, np.int64) - self._first[1]
+        return {
+            name: table[observation, action, states[0] if table.shape[2] > 1 else 0, column]
+            for (name, table), column in zip(self._tables.items(), states, strict=True)
+        }
+
+    def _levels(self, observation: Any, action: Any, states: Sequence[int]) -> dict[str, Basis]:
+        symbol, action_symbol = self._observations(observation), self._actions(action)
+        return {
+            name: machine.basis(
+                state, (symbol, states[0]) if machine.supplemented else symbol, action_symbol
+            )
+            for (name, machine), state in zip(self._machines.items(), states, strict=True)
+        }
+
+    def _table(
+        self, name: str, observations: Sequence[Symbol], actions: Sequence[Symbol]
+    ) -> NDArray[np.int8]:
+        """Return the level for each observation, action, transition state and own state.
+
+        For machines that are not supplemented the third axis has length 1.
+        """
+        machine = self._machines[name]
+        paired = self._machines.transition.states if machine.supplemented else 1
+        symbols = product(observations, range(paired)) if machine.supplemented else observations
+        observation = codes_of(symbols, machine.observations, -1).reshape(-1, 1, paired, 1)
+        action = codes_of(actions, machine.actions, -1).reshape(1, -1, 1, 1)
+        query = observation.astype(np.int64) * len(machine.actions) + action
+        query[(observation < 0) | (action < 0)] = -1
+        state, query = np.broadcast_arrays(np.arange(machine.states, dtype=np.int32), query)
+        return machine.basis_many(state.ravel(), query.ravel()).reshape(query.shape)
 
 
 def _level_infos(levels: Levels | None, mask: Mask) -> dict[str, Any]:

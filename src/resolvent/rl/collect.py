@@ -9,7 +9,7 @@ import importlib
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import closing, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -136,10 +136,8 @@ def opened_environment(env: AnyEnv | str | Callable[[], AnyEnv], caller: str) ->
     new_env = _maker(env, caller)()
     if not isinstance(new_env, gym.Env | gym.vector.VectorEnv):
         raise _not_an_environment(new_env, "it has to return a gymnasium.Env or VectorEnv")
-    try:
+    with closing(new_env):
         yield new_env
-    finally:
-        new_env.close()
 
 
 def _maker(
@@ -155,7 +153,11 @@ def _maker(
             f"{caller} needs a gymnasium.Env or VectorEnv, its name or a function that makes it, "
             f"not a {type(env).__name__}: use gym.make"
         )
-    _check_maker(env)
+    if needs_arguments(env):
+        raise OptionError(
+            f"{quoted(env)} needs arguments: give a function without parameters that makes the "
+            "environment"
+        )
     return env
 
 
@@ -226,15 +228,6 @@ class NamedEnvironment:
         return env if is_ours else GuardedEnv(env)
 
 
-def _check_maker(make: Any) -> None:
-    """Raise `OptionError` if a function that makes environments needs arguments."""
-    if callable(make) and needs_arguments(make):
-        raise OptionError(
-            f"{quoted(make)} needs arguments: give a function without parameters that makes the "
-            "environment"
-        )
-
-
 def _import(module: str, purpose: str) -> ModuleType:
     if module.endswith(".py"):
         name = ".".join(part for part in Path(module).with_suffix("").parts if part.strip("./"))
@@ -264,9 +257,8 @@ def _classes_hint(module: ModuleType) -> str:
         for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, gym.Env) and value is not gym.Env
     ]
-    if not classes:
-        return f"or module:Class; '{module.__name__}' has no class of environments"
-    return f"or module:Class; '{module.__name__}' has {listed(classes[:5])}"
+    listing = listed(classes[:5]) if classes else "no class of environments"
+    return f"or module:Class; '{module.__name__}' has {listing}"
 
 
 # --- Shards of episodes on workers ----------------------------------------------------------------
@@ -328,12 +320,10 @@ class _Shard:
             env = self.make()
             if not isinstance(env, gym.Env):
                 raise _not_an_environment(env, "with workers it has to return a gymnasium.Env")
-            try:
+            with closing(env):
                 options = replace(self.options, policy=copy.deepcopy(self.options.policy))
                 seed = seed_of_shard(self.seed, first // EPISODES)
                 return record_episodes(env, options, numbers, seed)
-            finally:
-                env.close()
 
 
 def _check_copies(env: Any, work: _Shard, where: str) -> None:

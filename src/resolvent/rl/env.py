@@ -34,7 +34,7 @@ from resolvent.traces.trace_set import TraceSet
 AnyEnv: TypeAlias = gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
 Info: TypeAlias = Mapping[str, Any]
 
-_Wrapper = TypeVar("_Wrapper", bound=gym.Wrapper[Any, Any, Any, Any])
+_Wrapper = TypeVar("_Wrapper", bound=gym.Wrapper[Any, Any, Any, Any] | gym.vector.VectorWrapper)
 
 _LABEL_METHODS: Final = ("get_events", "labels")
 
@@ -61,10 +61,8 @@ class SymbolEncoder:
         if observation_fn is None:
             self._names = env_attribute(env, f"{column}_names")
         elif not callable(observation_fn):
-            raise OptionError(
-                f"observation_fn is a {type(observation_fn).__name__}: give a function of "
-                "an observation"
-            )
+            name = type(observation_fn).__name__
+            raise OptionError(f"observation_fn is a {name}: give a function of an observation")
 
     def __call__(self, value: Any) -> Symbol:
         """Return the symbol of a value of the environment."""
@@ -211,15 +209,13 @@ class LivePreprocessor:
         labeling_fn: Callable[..., Any] | None = None,
         observation_fn: Callable[[Any], Any] | None = None,
     ) -> None:
-        labeling = (
-            preprocessor.labeling if labels is None else as_labeling_function(labels, labeling_fn)
-        )
-        reads = f"the machines make labels by themselves, of each {preprocessor.labeling.reads}"
-        if not preprocessor.labeling.is_given and labeling != preprocessor.labeling:
+        own, discretizer = preprocessor.labeling, preprocessor.discretize
+        labeling = own if labels is None else as_labeling_function(labels, labeling_fn)
+        reads = f"the machines make labels by themselves, of each {own.reads}"
+        if not own.is_given and labeling != own:
             raise OptionError(f"{reads}: leave out labels")
         if labeling_fn is not None and not labeling.is_given:
             raise OptionError(f"{reads}: leave out labeling_fn")
-        discretizer = preprocessor.discretize
         then = {} if discretizer is None else {discretizer.of: discretizer}
         self.observations = SymbolEncoder(env, OBSERVATION, observation_fn, then.get(OBSERVATION))
         self.actions = SymbolEncoder(env, ACTION, then=then.get(ACTION))
@@ -292,11 +288,23 @@ def info_column(info: Info, name: str) -> Symbol:
         raise TraceError(f'info["{name}"]: {error}') from error
 
 
-def wrapper_inside(env: gym.Env[Any, Any], kind: type[_Wrapper]) -> _Wrapper | None:
+def wrapper_inside(env: AnyEnv, kind: type[_Wrapper]) -> _Wrapper | None:
     """Return the outermost wrapper of a kind around or inside an environment, None without one."""
-    while isinstance(env, gym.Wrapper) and not isinstance(env, kind):
+    while isinstance(env, gym.Wrapper | gym.vector.VectorWrapper) and not isinstance(env, kind):
         env = env.env
     return env if isinstance(env, kind) else None
+
+
+def check_env(env: Any, kind: type, caller: str, otherwise: str = "gym.make") -> None:
+    """Raise `OptionError` if a value is no environment of a kind, saying what to use otherwise.
+
+    >>> check_env("house", gym.Env, "run")
+    Traceback (most recent call last):
+    resolvent.errors.OptionError: run needs a gymnasium.Env, not a str: use gym.make
+    """
+    if not isinstance(env, kind):
+        name = "gymnasium.Env" if kind is gym.Env else "gymnasium.vector.VectorEnv"
+        raise OptionError(f"{caller} needs a {name}, not a {type(env).__name__}: use {otherwise}")
 
 
 @contextmanager
@@ -316,14 +324,12 @@ class GuardedEnv(gym.Wrapper[Any, Any, Any, Any]):
     def reset(self, **options: Any) -> Any:
         """Begin an episode."""
         with env_errors("reset"):
-            returned = self.env.reset(**options)
-        return checked_reset(returned)
+            return checked_reset(self.env.reset(**options))
 
     def step(self, action: Any) -> Any:
         """Take a step."""
         with env_errors("step"):
-            returned = self.env.step(action)
-        return checked_step(returned)
+            return checked_step(self.env.step(action))
 
 
 def checked_reset(returned: Any) -> tuple[Any, dict[str, Any]]:

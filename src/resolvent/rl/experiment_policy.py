@@ -23,7 +23,7 @@ from resolvent.planning.experiments import (
     observed_steps,
 )
 from resolvent.preprocess.timing import LabelReader
-from resolvent.rl.env import LivePreprocessor
+from resolvent.rl.env import LivePreprocessor, check_env
 from resolvent.rl.tracker import StateTracker
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.symbols import Label, Symbol, as_label
@@ -85,8 +85,7 @@ class ExperimentPolicy:
         observation_fn: Callable[[Any], Any] | None = None,
         seed: int = 0,
     ) -> None:
-        if not isinstance(env, gym.Env):
-            raise OptionError(f"policy needs one gymnasium.Env, not a {type(env).__name__}")
+        check_env(env, gym.Env, "policy")
         check_at_least(0, seed=seed)
         self.experiment, self.done = experiment, False
         self._machines = machines = machines_of_result(machines)

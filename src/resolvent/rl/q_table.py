@@ -19,7 +19,7 @@ from resolvent._util.records import ByValue
 from resolvent._util.text import short
 from resolvent._util.validation import check_arguments, check_at_least
 from resolvent.errors import ModelError, OptionError, TraceError
-from resolvent.rl.env import finite_reward
+from resolvent.rl.env import check_env, finite_reward
 from resolvent.rl.rollout import Step, play_episode
 from resolvent.rl.tabular import Evaluation, TabularView, evaluate_exactly, tabular_view
 from resolvent.traces.symbols import Symbol, as_symbol, is_mapping, symbol_text
@@ -120,8 +120,7 @@ class QTable(ByValue):
         unless `episodes` is given. Any other environment is played for 100 episodes by default,
         each of at most `max_steps`.
         """
-        if not isinstance(env, gym.Env):
-            raise OptionError(f"evaluate needs a gymnasium.Env, not a {type(env).__name__}")
+        check_env(env, gym.Env, "evaluate")
         check_arguments(QTable.evaluate, locals(), leaving=["self", "env"])
         view = tabular_view(env)
         if episodes is None and isinstance(view, TabularView):

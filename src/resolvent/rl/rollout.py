@@ -37,6 +37,7 @@ from resolvent.rl.vector_env import (
     Mask,
     VectorEnv,
     VectorLabels,
+    VectorReturn,
     check_single_resets,
     numbers_in,
     one_environment,
@@ -148,6 +149,14 @@ class StepEncoder:
         observations = SymbolEncoder(env, OBSERVATION, observation_fn)
         return cls(observations, SymbolEncoder(env, ACTION), tuple(info_columns))
 
+    def labeling_fn(
+        self, labeling: LabelingFunction | None, labeling_fn: Callable[..., Any] | None
+    ) -> Callable[..., Any] | None:
+        """Return the function that makes labels; None if environments report them."""
+        if labeling is None or labeling.is_given:
+            return labeling_fn
+        return LabelsOfSymbols(labeling, self.observations, self.actions)
+
     def begin(self, observation: Any, label: Any) -> Episode:
         """Return a new episode, which begins with an observation and its label."""
         columns: Episode = {
@@ -206,7 +215,7 @@ class Recorder:
             env, observation_fn = self._wrapper.env, observation_fn or self._wrapper.observation_fn
             labeling_fn = labeling_fn or self._wrapper.labeling_fn
         self._encoder = StepEncoder.of(env, observation_fn, columns)
-        self._labels = LabelSource(env, _labels_by(labeling, labeling_fn, self._encoder))
+        self._labels = LabelSource(env, self._encoder.labeling_fn(labeling, labeling_fn))
         self._finished = EpisodeBuilder()
         self._observation: Any = None
         self._episode: Episode = {ACTION: []}
@@ -244,17 +253,6 @@ class Recorder:
 
     def _to_record(self, observation: Any) -> Any:
         return observation if self._wrapper is None else self._wrapper.inner_observation
-
-
-def _labels_by(
-    labeling: LabelingFunction | None,
-    labeling_fn: Callable[..., Any] | None,
-    encoder: StepEncoder,
-) -> Callable[..., Any] | None:
-    """Return the function that makes labels; None if environments report them."""
-    if labeling is None or labeling.is_given:
-        return labeling_fn
-    return LabelsOfSymbols(labeling, encoder.observations, encoder.actions)
 
 
 def recordable_inside(env: gym.Env[Any, Any]) -> gym.Wrapper[Any, Any, Any, Any]:
@@ -328,8 +326,8 @@ def record_episodes(
     progress: Callable[[float], object] | None = None,
 ) -> TraceSet:
     """Play and record one episode for each number, which errors name."""
-    makes_own = options.policy is not None or options.observation_fn is not None
-    needs_steps = makes_own or options.inner or options.columns
+    has_functions = options.policy is not None or options.observation_fn is not None
+    needs_steps = has_functions or options.inner or options.columns
     world = None if needs_steps or not reads_infos(options.labeling_fn) else tabular_env(env)
     if world is not None:  # its own rollouts are the same, and faster; they have no infos
         draws = random_actions(env, seed).np_random
@@ -395,8 +393,8 @@ def record_vector_episodes(
     reported = 0
     while recorder.finished < episodes:
         actions = policy(observations)
-        observations, *outcome = envs.step(actions)
-        to_reset = recorder.step(actions, observations, *outcome)
+        returned = envs.step(actions)
+        observations, to_reset = returned[0], recorder.step(actions, returned)
         if to_reset.any() and recorder.finished < episodes:
             # The environment may change the mask and the options, so it gets copies.
             observations, infos = envs.reset(options={"reset_mask": to_reset.copy()})
@@ -413,7 +411,7 @@ class _VectorRecorder:
     def __init__(self, envs: VectorEnv, options: RolloutOptions, episodes: int) -> None:
         with one_environment(envs) as env:
             self._encoder = StepEncoder.of(env, options.observation_fn, options.columns)
-        labeling_fn = _labels_by(options.labeling, options.labeling_fn, self._encoder)
+        labeling_fn = self._encoder.labeling_fn(options.labeling, options.labeling_fn)
         self.finished = 0
         self._envs, self._options, self._wanted = envs, options, episodes
         self._labels = VectorLabels(envs, labeling_fn, self._location)
@@ -427,17 +425,10 @@ class _VectorRecorder:
         labels = self._labels.reset(observations, infos, mask)
         self._begin(mask, observations, labels)
 
-    def step(
-        self,
-        actions: Any,
-        observations: Any,
-        rewards: Any,
-        terminations: Mask,
-        truncations: Mask,
-        infos: Infos,
-    ) -> Mask:
+    def step(self, actions: Any, returned: VectorReturn) -> Mask:
         """Record the return of a step; return which environments the caller must reset."""
-        step = self._labels.step(actions, observations, rewards, terminations, truncations, infos)
+        observations, rewards, terminations, truncations, infos = returned
+        step = self._labels.step(actions, returned)
         episodes, ended = self._labels.episodes, terminations | truncations
         reached = episodes.reached(observations, infos)
         each_action = split(self._envs.action_space, actions)
@@ -448,20 +439,13 @@ class _VectorRecorder:
                 continue
             with locating(self._location(number)):
                 info = episodes.info_after_step(number, infos) if self._options.columns else {}
-                self._encoder.step(
-                    episode,
-                    each_action[number],
-                    rewards[number],
-                    reached[number],
-                    step.labels[number],
-                    info,
-                )
-            is_truncated = len(episode[ACTION]) == self._options.max_steps and not ended[number]
-            to_reset[number] |= is_truncated
-            if ended[number] or is_truncated:
-                self._end(
-                    number, bool(terminations[number]), bool(truncations[number]) or is_truncated
-                )
+                columns = each_action, rewards, reached, step.labels
+                action, reward, observation, label = (column[number] for column in columns)
+                self._encoder.step(episode, action, reward, observation, label, info)
+            at_limit = len(episode[ACTION]) == self._options.max_steps and not ended[number]
+            to_reset[number] |= at_limit
+            if ended[number] or at_limit:
+                self._end(number, bool(terminations[number]), bool(truncations[number]) or at_limit)
         self._begin(step.started, observations, step.first_labels)
         return to_reset
 

@@ -1,34 +1,87 @@
-"""Act by a plan in a Gymnasium environment, and compare its returns with the plan's bounds."""
+"""Act by a plan in a Gymnasium environment, and compare its returns with the plan's bounds.
 
+Deterministic machines are refuted by one episode with a return outside of the bounds, stochastic
+ones by the mean return of many episodes.
+"""
+
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from functools import lru_cache, partial
+from typing import Any, Final, Literal
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util import html as notebook
-from resolvent._util.records import ByValue
+from resolvent._util.math import powers
+from resolvent._util.records import ByValue, builtin
 from resolvent._util.text import amount
 from resolvent._util.validation import check_arguments, check_at_least
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines.augmented_state import states_text
+from resolvent.planning.deterministic import discounted_sum
+from resolvent.planning.plan import Plan
 from resolvent.planning.steps import acting_machines
-from resolvent.planning.value_bounds import BoundViolation, bound_violations, returns_of
 from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.preprocess.samples import rounded
 from resolvent.rl.augment import AugmentObservation
-from resolvent.rl.env import LivePreprocessor, time_limit, wrapper_inside
+from resolvent.rl.env import LivePreprocessor, check_env, time_limit, wrapper_inside
 from resolvent.rl.rollout import Recorder, Step, random_actions, record
-from resolvent.rl.tracker import StateTracker, tracker_of
+from resolvent.rl.tracker import BeliefTracker, StateTracker, tracker_of
 from resolvent.traces import TraceSet
 from resolvent.traces.symbols import symbol_text
 
-if TYPE_CHECKING:
-    from resolvent.planning.plan import Plan
-
 _CYCLE_STEPS: Final = 10_000
 """Number of planned steps beyond the size of the model that count as an endless cycle."""
+
+_ERRORS: Final = 3
+"""Number of standard errors by which a mean has to miss the bounds."""
+
+_ENOUGH: Final = 10
+"""Minimum number of episodes for a standard error."""
+
+_ROUNDING: Final = 1e-9
+"""Share of the larger return below which a difference is rounding."""
+
+
+@dataclass(frozen=True)
+class BoundViolation:
+    """An episode with a return outside of the plan's bounds; `episode` is None for the mean of all.
+
+    `actual` is the discounted return, `least` and `most` are the plan's bounds on it, within the
+    length of the episode if it was truncated. They are equal unless the plan takes an unknown step.
+    """
+
+    episode: int | None
+    least: float
+    most: float
+    actual: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "episode": self.episode,
+            "bounds": builtin((self.least, self.most)),
+            "return": self.actual,
+        }
+
+    def __str__(self) -> str:
+        """Return a line of text.
+
+        >>> print(BoundViolation(3, 0.5, 0.5, 0.0))
+        episode 3 returned 0, but the plan's value is 0.5
+        >>> print(BoundViolation(None, 0.5, math.inf, 0.125))
+        the episodes returned 0.125 on average, but the plan's value is at least 0.5
+        """
+        returned = f"episode {self.episode} returned {self.actual:.4g}"
+        if self.episode is None:
+            returned = f"the episodes returned {self.actual:.4g} on average"
+        bound = f"{self.least:.4g}"
+        if self.most > self.least:
+            bound = f"at most {self.most:.4g}" if self.actual > self.most else f"at least {bound}"
+        return f"{returned}, but the plan's value is {bound}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,24 +126,14 @@ class Runs(ByValue):
 
     def _repr_html_(self) -> str:
         """Show the first returns and contradictions in a notebook."""
-        contradicted = {each.episode: each for each in self.contradicts}
-        rows = (
-            [
-                number,
-                f"{self.returns[number]:.4g}",
-                f"{self.discounted_returns[number]:.4g}",
-                int(self.lengths[number]),
-                "yes" if self.terminated[number] else "no",
-                "" if number not in contradicted else f"{contradicted[number].least:.4g}",
-            ]
-            for number in range(len(self.returns))
-        )
+        violated = {violation.episode: f"{violation.least:.4g}" for violation in self.contradicts}
+        returns = (map("{:.4g}".format, sums) for sums in (self.returns, self.discounted_returns))
+        ends = np.where(self.terminated, "yes", "no").tolist()
+        columns = enumerate(zip(*returns, self.lengths.tolist(), ends, strict=True))
+        rows = ([number, *row, violated.get(number, "")] for number, row in columns)
         header = ["episode", "return", "discounted", "steps", "terminated", "lower bound"]
-        return notebook.panel(
-            "episodes by a plan",
-            notebook.lines(str(self)),
-            notebook.table(header, rows, len(self.returns)),
-        )
+        table = notebook.table(header, rows, len(self.returns))
+        return notebook.panel("episodes by a plan", notebook.lines(str(self)), table)
 
     def __str__(self) -> str:
         terminated, episodes = int(self.terminated.sum()), len(self.returns)
@@ -114,7 +157,7 @@ class Runs(ByValue):
 
 
 def run(
-    plan: "Plan",
+    plan: Plan,
     env: gym.Env[Any, Any],
     *,
     episodes: int,
@@ -129,8 +172,7 @@ def run(
     progress: Callable[[float], object] | None,
 ) -> Runs:
     """Play episodes by a plan; see `Plan.run`."""
-    if not isinstance(env, gym.Env):
-        raise OptionError(f"run needs one gymnasium.Env, not a {type(env).__name__}: use gym.make")
+    check_env(env, gym.Env, "run")
     check_arguments(run, locals(), leaving=["plan", "env", "labeling_fn"])
     check_at_least(1, episodes=episodes, max_steps=max_steps)
     if on_unseen is None:
@@ -167,7 +209,7 @@ class _PlanActor:
 
     def __init__(
         self,
-        plan: "Plan",
+        plan: Plan,
         live: LivePreprocessor,
         recorder: Recorder,
         random_actions: gym.Space[Any] | None,
@@ -211,7 +253,7 @@ class _PlanActor:
         """Read the label of a step, and count a surprise."""
         next_observation, reward, terminated, _, info = step
         before = self._here
-        if self._tracker.weighs_outcomes:
+        if isinstance(self._tracker, BeliefTracker):
             self._tracker.weigh(observation, action, reward, next_observation, terminated)
             before = self._find()  # the outcome may have changed the belief
         label = self._recorder.step(action, next_observation, reward, info)
@@ -220,18 +262,13 @@ class _PlanActor:
         if terminated:
             return
         self._symbol = self._live.observations(next_observation)
-        self._here = self._find()
-        model = self._model
+        self._here, model = self._find(), self._model
         code = model.actions.get(self._live.actions(action))
-        if (
-            model.outcomes is None
-            or before is None
-            or code is None
-            or not model.known[before, code]
-        ):
+        if model.outcomes is None or before is None or code is None:
             return
-        seen = model.outcomes.next_states(before * len(model.actions) + code)
-        self.surprises += self._here is None or self._here not in seen
+        if model.known[before, code]:
+            seen = model.outcomes.next_states(before * len(model.actions) + code)
+            self.surprises += self._here is None or self._here not in seen
 
     def _find(self) -> int | None:
         """Return the number of the augmented state; None if the plan does not know it.
@@ -246,7 +283,7 @@ class _PlanActor:
 
     def _unknown_text(self) -> str:
         """Return a message about the unknown augmented state and the remedy."""
-        symbol, model = self._symbol, self._model
+        symbol, observations = self._symbol, self._model.observations
         states, reason = states_text(self._tracker.values), "no known step leads there"
         if self._tracker.unseen:
             states, reason = "states unknown", "a label was read that is unseen in these machines"
@@ -255,15 +292,15 @@ class _PlanActor:
             f"{symbol_text(symbol)} in {states}: {reason}; plan from more traces, or act at "
             "random there: on_unseen='random' (--on-unseen random)"
         )
-        if symbol not in model.observations:
+        if symbol not in observations:
             text += (
-                f"; the plan's observations are such as {symbol_text(model.observations[0])}: "
+                f"; the plan's observations are such as {symbol_text(observations[0])}: "
                 "if observation_fn made them, give it here, too"
             )
         return text
 
 
-def policy_in(plan: "Plan", env: gym.Env[Any, Any]) -> Callable[[Any], Any]:
+def policy_in(plan: Plan, env: gym.Env[Any, Any]) -> Callable[[Any], Any]:
     """Return a plan as a policy for an environment inside `AugmentObservation`."""
     augmented = wrapper_inside(env, AugmentObservation)
     if augmented is None:
@@ -271,12 +308,12 @@ def policy_in(plan: "Plan", env: gym.Env[Any, Any]) -> Callable[[Any], Any]:
             f"{env} does not show the states of the machines: wrap it in AugmentObservation, "
             "or use plan.run(env), which tracks them"
         )
-    lacking = [name for name in plan.model.states if name not in augmented.machines]
-    if lacking:
-        raise OptionError(
-            f"{env} does not show the state of the {lacking[0]} machine: wrap it in "
-            "AugmentObservation with the plan's own machines"
-        )
+    for name in plan.model.states:
+        if name not in augmented.machines:
+            raise OptionError(
+                f"{env} does not show the state of the {name} machine: wrap it in "
+                "AugmentObservation with the plan's own machines"
+            )
     return _PlanPolicy(plan, augmented)
 
 
@@ -286,7 +323,7 @@ class _PlanPolicy:
     acts_inside = True
     """Whether `collect` is to record the environment inside."""
 
-    def __init__(self, plan: "Plan", augmented: AugmentObservation) -> None:
+    def __init__(self, plan: Plan, augmented: AugmentObservation) -> None:
         self._plan, self._episode = plan, augmented.episode
 
     def __call__(self, observation: Any) -> Any:
@@ -302,7 +339,7 @@ class PlanMemory:
     `labels="observation"` or the like.
     """
 
-    def __init__(self, plan: "Plan") -> None:
+    def __init__(self, plan: Plan) -> None:
         machines = acting_machines(plan.machines)
         self._live = LivePreprocessor(None, plan.machines.preprocessor)
         if self._live.labeling_fn is None or machines.state_uncertainty:
@@ -314,7 +351,7 @@ class PlanMemory:
         self._tracker = StateTracker(machines, on_unseen="raise")
         self._action: Any = None
 
-    def act(self, plan: "Plan", observation: Any) -> Any:
+    def act(self, plan: Plan, observation: Any) -> Any:
         """Return the plan's action, given the next observation of the episode."""
         label = self._live.label(self._action, observation)
         (self._tracker.reset if self._action is None else self._tracker.step)(label)
@@ -324,7 +361,7 @@ class PlanMemory:
 
 
 def predict(
-    plan: "Plan", observation: Any, state: PlanMemory | None, episode_start: Any
+    plan: Plan, observation: Any, state: PlanMemory | None, episode_start: Any
 ) -> tuple[Any, PlanMemory | None]:
     """Return a plan's action for an observation, and the memory; see `Plan.predict`."""
     names = [f"{name}_state" for name in plan.model.states]
@@ -336,3 +373,110 @@ def predict(
     if state is None or (episode_start is not None and np.any(episode_start)):
         state = PlanMemory(plan)
     return state.act(plan, observation), state
+
+
+# --- Bounds on returns ---------------------------------------------------------------------------
+
+
+def return_bounds(plan: Plan, start: int, steps: float = math.inf) -> tuple[float, float]:
+    """Return bounds on the plan's return from an augmented state within a number of steps.
+
+    They differ only where the plan reaches an unknown step.
+    """
+    model, gamma, state = plan.model, plan.gamma, start
+    total, weight = 0.0, 1.0
+    for done in range(len(model) + 1 if math.isinf(steps) else int(steps)):
+        action = int(plan.policy[state])
+        if not model.known[state, action]:
+            (low, high), remaining = plan.reward_range, steps - done
+            return (
+                total + weight * min(low, discounted_sum(low, gamma, remaining)),
+                total + weight * max(high, discounted_sum(high, gamma, remaining)),
+            )
+        total += weight * float(model.reward[state, action])
+        weight *= gamma
+        state = int(model.next_state[state, action])
+        if state < 0:
+            return total, total
+    if math.isinf(steps):  # the plan runs in a cycle
+        total = float(plan.pessimistic[start])
+    return total, total
+
+
+def returns_of(
+    traces: TraceSet, gamma: float = 1.0, digits: int | None = None
+) -> NDArray[np.float64]:
+    """Return the discounted return of each episode, its rewards rounded to `digits` if given.
+
+    >>> from resolvent.traces import Trace
+    >>> returns_of(TraceSet([Trace("abc", [None] * 3, "xy", [1, 4])]), 0.5).tolist()
+    [3.0]
+    """
+    rewards = np.array(rounded(traces.rewards, digits))
+    steps = np.arange(traces.steps) - np.repeat(traces.offsets[:-1], np.diff(traces.offsets))
+    terms = rewards[traces.reward_codes] * powers(gamma, int(steps.max(initial=0)) + 1)[steps]
+    returns: NDArray[np.float64] = np.add.reduceat(terms, traces.offsets[:-1])
+    return returns
+
+
+def bound_violations(
+    plan: Plan, traces: TraceSet, starts: Sequence[int | None]
+) -> tuple[BoundViolation, ...]:
+    """Return the episodes of the plan with returns outside of its bounds.
+
+    `starts` are their initial augmented states, None if the plan does not know it. If no episode
+    from a known start contradicts the plan and there are others, the mean of all must not be more
+    than three standard errors below its value. For a stochastic model, the mean of all episodes
+    from known starts must not be more than three standard errors outside of the plan's bounds.
+    """
+    known = np.array([number for number, start in enumerate(starts) if start is not None], int)
+    if plan.model.outcomes is not None:
+        states = [start for start in starts if start is not None]
+        returns = returns_of(traces, plan.gamma, plan.machines.reward.digits)
+        bounds = plan.pessimistic[states], plan.optimistic[states]
+        return _mean_violations(plan, traces, returns, known, bounds)
+    levels = plan.machines.preprocessor.rewards
+    if levels is not None:
+        traces = levels.transform(traces)  # the plan predicts the level of a noisy reward
+    returns = returns_of(traces, plan.gamma, plan.machines.reward.digits)
+    bounds_from = lru_cache(maxsize=None)(partial(return_bounds, plan))
+    violations = []
+    for number in known.tolist():
+        length = math.inf if traces.terminated[number] else int(np.diff(traces.offsets)[number])
+        least, most = bounds_from(starts[number], length)
+        actual = float(returns[number])
+        if not _at_most(least, actual) or not _at_most(actual, most):
+            violations.append(BoundViolation(number, least, most, actual))
+    if violations or len(known) == len(starts):
+        return tuple(violations)
+    everywhere = np.full(1, plan.value), np.full(1, math.inf)
+    return _mean_violations(plan, traces, returns, np.arange(len(starts)), everywhere)
+
+
+def _mean_violations(
+    plan: Plan,
+    traces: TraceSet,
+    returns: NDArray[np.float64],
+    episodes: NDArray[np.intp],
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> tuple[BoundViolation, ...]:
+    """Return whether the mean return of some episodes is outside of the mean of the bounds."""
+    if len(episodes) < _ENOUGH:
+        return ()
+    mean, least, most = (float(column.mean()) for column in (returns[episodes], *bounds))
+    error = _ERRORS * float(returns[episodes].std(ddof=1)) / math.sqrt(len(episodes))
+    # A truncated episode might have continued with the lowest or the highest reward.
+    lengths, ended = np.diff(traces.offsets)[episodes], traces.terminated[episodes]
+    discount = powers(plan.gamma, int(lengths.max()) + 1)[lengths]
+    weight = float(np.where(ended, 0.0, discount).mean())
+    low, high = plan.reward_range
+    loss = weight * min(0.0, discounted_sum(low, plan.gamma)) if weight else 0.0
+    gain = weight * max(0.0, discounted_sum(high, plan.gamma)) if weight else 0.0
+    if _at_most(least, mean + gain + error) and _at_most(mean + loss - error, most):
+        return ()
+    return (BoundViolation(None, least, most, mean),)
+
+
+def _at_most(less: float, more: float) -> bool:
+    """Return whether a number is at most another, up to rounding."""
+    return less <= more or math.isclose(less, more, rel_tol=_ROUNDING, abs_tol=_ROUNDING)

@@ -1,6 +1,6 @@
 """Shape rewards by potentials: `ShapeReward`, its vector form, and `Potential`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from resolvent._util.records import ByValue
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError
-from resolvent.machines import Machines
 from resolvent.machines.augmented_state import AugmentedState
 from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
@@ -22,13 +21,18 @@ from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.augment import AugmentObservation, VectorAugmentObservation
 from resolvent.rl.env import (
     LivePreprocessor,
+    check_env,
     checked_reset,
     checked_step,
     finite_reward,
     wrapper_inside,
 )
-from resolvent.rl.episode_states import EpisodeStates, VectorEpisodeStates
-from resolvent.rl.tracker import VectorStateTracker, tracker_of
+from resolvent.rl.tracker import (
+    EpisodeStates,
+    VectorEpisodeStates,
+    VectorStateTracker,
+    tracker_of,
+)
 from resolvent.rl.vector_env import one_environment, split
 from resolvent.traces.symbols import Symbol
 
@@ -103,9 +107,8 @@ class Potential(ByValue):
         return float(self.of_states[states]) if number is None else self._values[number]
 
     @cached_property
-    def _values(self) -> list[float]:
-        values: list[float] = self.of_augmented_state.tolist()
-        return values
+    def _values(self) -> Any:
+        return self.of_augmented_state.tolist()
 
 
 def values_of_states(model: Model, sizes: tuple[int, ...], gamma: float) -> NDArray[np.float64]:
@@ -173,11 +176,7 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         gamma: float | None = None,
         **label_options: Unpack[LabelOptions],
     ) -> None:
-        if not isinstance(env, gym.Env):
-            raise OptionError(
-                f"env is a {type(env).__name__}: give a gymnasium.Env, "
-                "or use VectorShapeReward for a VectorEnv"
-            )
+        check_env(env, gym.Env, "ShapeReward", "VectorShapeReward for a VectorEnv")
         check_arguments(ShapeReward.__init__, locals(), leaving=["env", "plan"])
         gym.utils.RecordConstructorArgs.__init__(
             self, plan=plan, gamma=gamma, **label_options, _disable_deepcopy=True
@@ -197,7 +196,13 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
                 "labeling_fn and observation_fn"
             )
         else:
-            _check_same_machines(augmented.machines, plan)
+            machines = augmented.machines
+            for name in plan.model.states:
+                if name not in machines or machines[name] != plan.machines[name]:
+                    raise ModelError(
+                        f"AugmentObservation inside shows another {name} machine than the plan's: "
+                        "wrap with plan.machines"
+                    )
             self._episode = augmented.episode
         self._potential_here = 0.0
 
@@ -251,13 +256,14 @@ class VectorShapeReward(gym.vector.VectorWrapper):
         gamma: float | None = None,
         **label_options: Unpack[LabelOptions],
     ) -> None:
-        if not isinstance(envs, gym.vector.VectorEnv):
-            raise OptionError(
-                f"envs is a {type(envs).__name__}: give a gymnasium.vector.VectorEnv, "
-                "or use ShapeReward for one environment"
-            )
+        check_env(
+            envs, gym.vector.VectorEnv, "VectorShapeReward", "ShapeReward for one environment"
+        )
         check_arguments(VectorShapeReward.__init__, locals(), leaving=["envs", "plan"])
-        _check_not_augmented(envs)
+        if wrapper_inside(envs, VectorAugmentObservation) is not None:
+            raise OptionError(
+                "VectorShapeReward goes inside of VectorAugmentObservation: wrap in it first"
+            )
         super().__init__(envs)
         self.plan, self.gamma = plan, _shaping_gamma(plan, gamma)
         self.potential = Potential.of_plan(plan)
@@ -278,29 +284,29 @@ class VectorShapeReward(gym.vector.VectorWrapper):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin episodes in all environments, or in those of `options["reset_mask"]`."""
         observations, infos, mask = self._states.reset(seed, options)
-        each = split(self.env.observation_space, observations)
-        self._potentials = np.where(mask, self._potential_at(each), self._potentials)
+        self._potentials = np.where(mask, self._potential_at(observations), self._potentials)
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Take a step in all environments, and shape the rewards."""
         returned = self.env.step(actions)
         observations, rewards, terminations, truncations, infos = returned
-        step = self._states.step(actions, *returned)
+        step = self._states.step(actions, returned)
         reached = self._states.labels.episodes.reached(observations, infos)
         ahead = np.where(terminations, 0.0, self._potential_at(reached))
         shaped = rewards + self.gamma * ahead - self._potentials
         self._potentials = ahead
         if step.begins:
             self._states.begin(step)
-            first = split(self.env.observation_space, observations)
-            self._potentials = np.where(step.started, self._potential_at(first), ahead)
+            self._potentials = np.where(step.started, self._potential_at(observations), ahead)
         infos = {**infos, UNSHAPED: rewards.copy(), f"_{UNSHAPED}": step.stepped.copy()}
         shaped = np.where(step.stepped, shaped, rewards)
         return observations, shaped, terminations, truncations, infos
 
-    def _potential_at(self, observations: Sequence[Any]) -> Floats:
-        """Return the potential of each environment's augmented state."""
+    def _potential_at(self, observations: Any) -> Floats:
+        """Return the potential of each environment's augmented state, given a batch or a list."""
+        if not isinstance(observations, list):
+            observations = split(self.env.observation_space, observations)
         symbols = map(self._states.live.observations, observations)
         columns = (column.tolist() for column in self._tracker.values)
         return np.array(
@@ -316,22 +322,3 @@ def _shaping_gamma(plan: Any, gamma: float | None) -> float:
     if not 0 < gamma <= 1:
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
     return gamma
-
-
-def _check_same_machines(machines: Machines, plan: Plan) -> None:
-    for name in plan.model.states:
-        if name not in machines or machines[name] != plan.machines[name]:
-            raise ModelError(
-                f"AugmentObservation inside shows another {name} machine than the plan's: "
-                "wrap with plan.machines"
-            )
-
-
-def _check_not_augmented(envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
-    inner = envs
-    while isinstance(inner, gym.vector.VectorWrapper):
-        if isinstance(inner, VectorAugmentObservation):
-            raise OptionError(
-                "VectorShapeReward goes inside of VectorAugmentObservation: wrap in it first"
-            )
-        inner = inner.env

@@ -1,14 +1,16 @@
-"""Track a memory in live episodes: labels, one after the other → the states of machines.
+"""Track the states of machines beside live episodes: labels, one after the other → states.
 
-`Tracker` is the interface by which wrappers, plans and policies use a memory. `StateTracker` looks
-transitions up; `BeliefTracker` estimates the states if labels are noisy or starts are hidden. For
-environments side by side there are `VectorStateTracker` and, for other trackers, `SideBySide`.
+`StateTracker` looks transitions up; `BeliefTracker` estimates the states if labels are noisy or
+starts are hidden. For environments side by side there are `VectorStateTracker`, on arrays, and
+`VectorBeliefTracker`. `EpisodeStates` and `VectorEpisodeStates` find the labels for a tracker.
 """
 
 import copy
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, Literal, TypeAlias, cast
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,50 +18,25 @@ from resolvent._util.text import short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, TraceError, locating
 from resolvent.machines import Machines
-from resolvent.machines.augmented_state import Belief
+from resolvent.machines.augmented_state import AugmentedState, Belief
 from resolvent.preprocess.timing import LabelReader
-from resolvent.rl.env import LivePreprocessor, finite_reward
-from resolvent.rl.vector_env import Mask, numbers_in
+from resolvent.rl.env import LabelSource, LivePreprocessor, finite_reward
+from resolvent.rl.vector_env import (
+    Mask,
+    VectorEnv,
+    VectorLabels,
+    VectorReturn,
+    VectorStep,
+    numbers_in,
+    split,
+)
 from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED
-from resolvent.traces.symbols import Label, as_label, label_text
+from resolvent.traces.symbols import Label, Symbol, as_label, label_text
 
 Numbers: TypeAlias = NDArray[np.int64]
 Probabilities: TypeAlias = NDArray[np.float32]
 OnUnseen: TypeAlias = Literal["stay", "raise"]
 """The treatment of a label that a machine has not seen in its state."""
-
-
-class Tracker(Protocol):
-    """The states of a memory in one live episode.
-
-    For each step call `weigh` with its outcome, if `weighs_outcomes`, and then `step`. `values` are
-    then the states for the prediction of the next step.
-    """
-
-    weighs_outcomes: ClassVar[bool]
-
-    @property
-    def values(self) -> tuple[int, ...]:
-        """The state of each part of the memory, in its order."""
-
-    @property
-    def probabilities(self) -> list[Probabilities]:
-        """The probability of each state of each part."""
-
-    @property
-    def unseen(self) -> int:
-        """The number of labels of this episode for which the memory has no transition."""
-
-    def reset(self, label: Any) -> None:
-        """Begin an episode whose first observation has this label."""
-
-    def weigh(
-        self, observation: Any, action: Any, reward: Any, next_observation: Any, terminated: bool
-    ) -> None:
-        """Weigh the states by the outcome of a step, in values of the environment."""
-
-    def step(self, label: Any, terminated: bool = False) -> None:
-        """Read the label of the observation that a step led to."""
 
 
 class StateTracker:
@@ -77,8 +54,6 @@ class StateTracker:
     >>> tracker.states
     {'transition': 1, 'reward': 0}
     """
-
-    weighs_outcomes: ClassVar[bool] = False
 
     def __init__(self, machines: Machines, *, on_unseen: OnUnseen = "stay") -> None:
         check_arguments(StateTracker.__init__, locals())
@@ -100,12 +75,6 @@ class StateTracker:
         """The state of each machine, by its name."""
         return dict(zip(self.machines, self.values, strict=True))
 
-    @property
-    def probabilities(self) -> list[Probabilities]:
-        """The probability of each state of each machine: 1 for its state."""
-        machines = zip(self.machines.values(), self.values, strict=True)
-        return [np.eye(machine.states, dtype=np.float32)[state] for machine, state in machines]
-
     def reset(self, label: Any) -> None:
         """Begin an episode whose first observation has this label."""
         self.values = (0,) * len(self.values)
@@ -113,11 +82,6 @@ class StateTracker:
         read = self._reader.reset(as_label(label))
         if read is not None and not self.machines.state_uncertainty.starts:
             self._read(read, False)
-
-    def weigh(
-        self, observation: Any, action: Any, reward: Any, next_observation: Any, terminated: bool
-    ) -> None:
-        """Do nothing: states follow from labels alone."""
 
     def step(self, label: Any, terminated: bool = False) -> None:
         """Read the label of the observation that a step led to."""
@@ -166,19 +130,11 @@ class BeliefTracker:
     ((1, 0), [0.0, 1.0])
     """
 
-    weighs_outcomes: ClassVar[bool] = True
-
     def __init__(
         self, machines: Machines, live: LivePreprocessor, *, on_unseen: OnUnseen = "stay"
     ) -> None:
         self.belief = Belief(machines)
         self._live, self._raises = live, on_unseen == "raise"
-
-    def another(self) -> "BeliefTracker":
-        """Return a tracker for another environment, which shares what was computed."""
-        tracker = copy.copy(self)
-        tracker.belief = self.belief.restarted()
-        return tracker
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -227,7 +183,12 @@ class BeliefTracker:
             )
 
 
-def tracker_of(machines: Machines, live: LivePreprocessor) -> StateTracker | BeliefTracker:
+Tracker: TypeAlias = StateTracker | BeliefTracker
+"""For each step call `weigh` with its outcome, if there is that method, and then `step`: `values`
+are then the states for the prediction of the next step."""
+
+
+def tracker_of(machines: Machines, live: LivePreprocessor) -> Tracker:
     """Return the tracker for machines: an estimate if labels do not determine their states."""
     return BeliefTracker(machines, live) if machines.state_uncertainty else StateTracker(machines)
 
@@ -238,8 +199,6 @@ class VectorStateTracker:
     `values` has a column of states for each machine. The arrays in `values` and `unseen` have an
     entry for each environment; they are replaced and never written into.
     """
-
-    weighs_outcomes: ClassVar[bool] = False
 
     def __init__(
         self, machines: Machines, environments: int, *, on_unseen: OnUnseen = "stay"
@@ -309,13 +268,13 @@ class VectorStateTracker:
         return ModelError(f"environment {number}: {_unseen_error(self._machines, label, states)}")
 
 
-class SideBySide:
-    """A tracker for each of many environments, used as `VectorStateTracker` is."""
+class VectorBeliefTracker:
+    """A `BeliefTracker` for each of many environments, used as `VectorStateTracker` is."""
 
-    weighs_outcomes: ClassVar[bool] = True
-
-    def __init__(self, trackers: Sequence[Tracker]) -> None:
-        self.trackers = trackers
+    def __init__(self, first: BeliefTracker, environments: int) -> None:
+        self.trackers = [first, *(copy.copy(first) for _ in range(environments - 1))]
+        for tracker in self.trackers[1:]:  # which share what the first one computes
+            tracker.belief = first.belief.restarted()
 
     @property
     def values(self) -> tuple[Numbers, ...]:
@@ -402,3 +361,143 @@ def _unseen_error(machines: Machines, label: Label, states: Sequence[int]) -> Mo
         f"label '{label_text(label)}' was never seen {where}: collect traces that show it "
         'there and infer again, or go on with on_unseen="stay"'
     )
+
+
+class EpisodeStates:
+    """The states of machines in the present episode of an environment.
+
+    `observation` is the environment's last one.
+    """
+
+    def __init__(
+        self, env: gym.Env[Any, Any], machines: Machines, live: LivePreprocessor, tracker: Tracker
+    ) -> None:
+        check_fit(machines, live, env.observation_space, env.action_space)
+        self.machines, self.live, self.tracker = machines, live, tracker
+        self.observation: Any = None
+        self._labels = LabelSource(env, live.labeling_fn)
+        self._belief = tracker if isinstance(tracker, BeliefTracker) else None
+
+    def reset(self, observation: Any, info: dict[str, Any]) -> None:
+        """Begin an episode: all machines are in their initial states."""
+        self.tracker.reset(self._labels.at_reset(observation, info))
+        self.observation = observation
+
+    def step(
+        self, action: Any, observation: Any, reward: Any, terminated: bool, info: dict[str, Any]
+    ) -> None:
+        """Read the label of a step, given its action and what the environment returned."""
+        before, self.observation = self.observation, observation
+        label = self._labels.after_step(before, action, reward, observation, info)
+        if self._belief is not None:
+            self._belief.weigh(before, action, reward, observation, terminated)
+        self.tracker.step(label, terminated)
+
+    def augmented_state(self, names: Iterable[str]) -> AugmentedState:
+        """Return the symbol of the observation and the states of some machines."""
+        states = dict(zip(self.machines, self.tracker.values, strict=True))
+        return self.live.observations(self.observation), *(states[name] for name in names)
+
+
+class VectorEpisodeStates:
+    """The states of machines in the present episodes of a vector environment.
+
+    After `step` they are those at the ends of steps, also in environments that the same step has
+    reset; `begin` then begins these episodes. With `remembers`, the last observations are kept in
+    `labels`.
+    """
+
+    def __init__(
+        self,
+        envs: VectorEnv,
+        machines: Machines,
+        live: LivePreprocessor,
+        tracker: VectorStateTracker | VectorBeliefTracker,
+        *,
+        remembers: bool = False,
+    ) -> None:
+        check_fit(machines, live, envs.single_observation_space, envs.single_action_space)
+        self.live, self.tracker, self._envs = live, tracker, envs
+        remembers = remembers or isinstance(tracker, VectorBeliefTracker)
+        self.labels = VectorLabels(envs, live.labeling_fn, remembers=remembers)
+
+    def reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any], Mask]:
+        """Reset all environments or those of a mask in the options; return the mask, too."""
+        # Looked up before the reset, which removes it from the options.
+        mask = (options or {}).get("reset_mask", self.labels.episodes.all)
+        observations, infos = self._envs.reset(seed=seed, options=options)
+        self.tracker.reset(self.labels.reset(observations, infos, mask), mask)
+        return observations, infos, mask
+
+    def step(self, actions: Any, returned: VectorReturn) -> VectorStep:
+        """Read the labels of a step, given its actions and what the environments returned."""
+        before = self.labels.observations
+        step = self.labels.step(actions, returned)
+        observations, rewards, terminations, _, infos = returned
+        if isinstance(self.tracker, VectorBeliefTracker):
+            self.tracker.weigh(
+                step.stepped,
+                split(self._envs.observation_space, before),
+                split(self._envs.action_space, actions),
+                rewards,
+                self.labels.episodes.reached(observations, infos),
+                terminations,
+            )
+        self.tracker.step(step.labels, step.stepped, terminations)
+        return step
+
+    def begin(self, step: VectorStep) -> None:
+        """Begin the episodes that a step has started."""
+        self.tracker.reset(step.first_labels, step.started)
+
+
+def check_fit(
+    machines: Machines,
+    live: LivePreprocessor,
+    observation_space: gym.Space[Any],
+    action_space: gym.Space[Any],
+) -> None:
+    """Raise `ModelError` for machines that were certainly inferred in another environment.
+
+    Traces may lack actions and observations of the environment, and may be from a larger
+    one. But machines cannot have actions that the environment lacks, nor lack all of its
+    observations. Spaces whose values cannot be listed are not checked.
+
+    >>> from resolvent.worlds import House
+    >>> from resolvent.inference.infer import infer
+    >>> from resolvent.traces import Trace, TraceSet
+    >>> shop = infer(TraceSet([Trace(["street", "shop"], [None, "bell"], ["enter"], [0])]))
+    >>> live = LivePreprocessor(House(), shop.machines.preprocessor)
+    >>> check_fit(shop.machines, live, House().observation_space, House().action_space)
+    Traceback (most recent call last):
+    resolvent.errors.ModelError: the machines know the action 'enter', which the environment lacks \
+(it has 'up', 'down', 'left', …): they were inferred in another environment
+    """
+    actions = live.actions.of_space(action_space)
+    if actions is not None:
+        known = [action for machine in machines.values() for action in machine.actions]
+        lacking = list(dict.fromkeys(action for action in known if action not in actions))
+        if lacking:
+            raise ModelError(
+                f"the machines know the action {_examples(lacking)}, which the environment lacks "
+                f"(it has {_examples(actions)}): they were inferred in another environment"
+            )
+    symbols = dict.fromkeys(  # without the states that they are paired with
+        symbol[0] if machine.supplemented else symbol
+        for machine in machines.values()
+        for symbol in cast("Iterable[Any]", machine.observations)
+    )
+    observations = live.observations.of_space(observation_space)
+    if observations is None or not symbols:
+        return
+    if not any(observation in symbols for observation in observations):
+        raise ModelError(
+            f"the machines know none of the environment's observations "
+            f"(they know {_examples(symbols)}; it has {_examples(observations)}): "
+            f"they were inferred in another environment"
+        )
+
+
+def _examples(symbols: Iterable[Symbol]) -> str:
+    first = list(islice(symbols, 4))
+    return ", ".join([*map(repr, first[:3]), *("…" for _ in first[3:])])

@@ -21,7 +21,7 @@ from resolvent.errors import ModelError, OptionError, locating
 from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
 from resolvent.rl.augment import AugmentObservation
-from resolvent.rl.env import SymbolEncoder, finite_reward, wrapper_inside
+from resolvent.rl.env import SymbolEncoder, check_env, finite_reward, wrapper_inside
 from resolvent.rl.q_table import Curve, QTable
 from resolvent.rl.rollout import Step, play_episode
 from resolvent.rl.shape import Potential, ShapeReward
@@ -32,6 +32,7 @@ from resolvent.rl.tabular import (
     evaluate_exactly,
     tabular_view,
 )
+from resolvent.traces.schema import ACTION, OBSERVATION
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes
 
@@ -203,17 +204,9 @@ class Trainer(ABC):
         values = self.values()
         if is_shaped:
             values += self.potentials()[:, None]
-        return QTable(
-            values,
-            tuple(self.symbols()),
-            curve,
-            self.gamma,
-            tuple(self.evaluations),
-            self.engine,
-            self.first_action,
-            SymbolEncoder(self.env, "observation").names,
-            SymbolEncoder(self.env, "action").names,
-        )
+        names = [SymbolEncoder(self.env, column).names for column in (OBSERVATION, ACTION)]
+        learned = values, tuple(self.symbols()), curve, self.gamma, tuple(self.evaluations)
+        return QTable(*learned, self.engine, self.first_action, *names)
 
 
 class LiveTrainer(Trainer):
@@ -315,13 +308,12 @@ class TabularTrainer(Trainer):
         """Play an episode, many steps at a time."""
         self.env.reset(seed=seed)
         self.tables.begin(self.learner, self.view.world.state)
-        limits = [limit for limit in (max_steps, self.view.max_steps) if limit]
-        remaining = min(limits, default=None)
-        while remaining is None or remaining > 0:
-            steps = _STEPS_PER_CALL if remaining is None else min(remaining, _STEPS_PER_CALL)
+        remaining = min(limit or math.inf for limit in (max_steps, self.view.max_steps))
+        while remaining > 0:
+            steps = int(min(remaining, _STEPS_PER_CALL))
             if self.tables.run(self.learner, epsilon, steps):
                 break
-            remaining = None if remaining is None else remaining - steps
+            remaining -= steps
         return EpisodeReturn(*self.tables.played)
 
     def in_tables(self, view: TabularView) -> tuple[_core.Lessons, Any]:
@@ -330,7 +322,7 @@ class TabularTrainer(Trainer):
 
     def symbols(self) -> list[Symbol]:
         """Return the environment's observations."""
-        return [self.view.symbol(row) for row in self._codes().tolist()]
+        return list(map(self.view.symbol, self._codes().tolist()))
 
     def potentials(self) -> NDArray[np.float64]:
         """Return the model's potentials, by states alone for what it does not know."""
@@ -348,10 +340,7 @@ class TabularTrainer(Trainer):
 
 
 def _checked_actions(env: Any) -> gym.spaces.Discrete:
-    if not isinstance(env, gym.Env):
-        raise OptionError(
-            f"q_learning needs one gymnasium.Env, not a {type(env).__name__}: use gym.make"
-        )
+    check_env(env, gym.Env, "q_learning")
     if not isinstance(env.action_space, gym.spaces.Discrete):
         raise OptionError(f"q_learning needs Discrete actions, not {env.action_space}")
     augmented = wrapper_inside(env, AugmentObservation)
@@ -404,15 +393,14 @@ def _guidance(
     if not (counterfactual or shaping):
         return None
     name = "counterfactual" if counterfactual else "shaping"
-    plan = shaping if isinstance(shaping, Plan) else None
-    if model is None and plan is not None:
-        model = plan.model
+    if isinstance(shaping, Plan):
+        if model is not None and shaping.model != model:
+            raise ModelError(
+                "shaping is a plan of another model than `model`: leave out model to use the plan's"
+            )
+        model = shaping.model
     if model is None:
         raise OptionError(f"{name} needs a model: pass model=Model.of(machines, traces)")
-    if plan is not None and plan.model != model:
-        raise ModelError(
-            "shaping is a plan of another model than `model`: leave out model to use the plan's"
-        )
     if shaping and gamma == 1:
         raise OptionError("shaping needs gamma below 1")
     augmented = wrapper_inside(env, AugmentObservation)
@@ -430,8 +418,8 @@ def _guidance(
         )
     visible = VisibleModel(augmented, model)
     potential = Potential(model, np.zeros(len(model)), np.zeros(visible.sizes))
-    if plan is not None:
-        potential = Potential.of_plan(plan)
+    if isinstance(shaping, Plan):
+        potential = Potential.of_plan(shaping)
     elif shaping:
         potential = Potential.of_model(model, visible.sizes, gamma)
     return Guidance(visible, visible.known_steps() if counterfactual else None, potential)

@@ -23,6 +23,8 @@ from resolvent.traces.symbols import INFO_KEYS
 VectorEnv: TypeAlias = gym.vector.VectorEnv[Any, Any, Any]
 Mask: TypeAlias = NDArray[np.bool_]
 Infos: TypeAlias = Mapping[str, Any]
+VectorReturn: TypeAlias = tuple[Any, Any, Mask, Mask, dict[str, Any]]
+"""The return of a step: observations, rewards, terminations, truncations, infos."""
 
 
 class VectorEpisodes:
@@ -110,11 +112,11 @@ class VectorEpisodes:
 
     def _labeled(self, by_number: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
         """Add the labels of the environments' method to infos that have none."""
-        if self._method and not all(map(_has_label, by_number.values())):
+        lacking = [number for number, info in by_number.items() if not _has_label(info)]
+        if self._method and lacking:
             labels = self._envs.unwrapped.call(self._method)  # type: ignore[attr-defined]
-            for number, info in by_number.items():
-                if not _has_label(info):
-                    info[INFO_KEYS[0]] = labels[number]
+            for number in lacking:
+                by_number[number][INFO_KEYS[0]] = labels[number]
         return by_number
 
 
@@ -162,16 +164,9 @@ class VectorLabels:
         self._remember(observations)
         return self._at_reset(mask, observations, infos)
 
-    def step(
-        self,
-        actions: Any,
-        observations: Any,
-        rewards: Any,
-        terminations: Mask,
-        truncations: Mask,
-        infos: Infos,
-    ) -> VectorStep:
+    def step(self, actions: Any, returned: VectorReturn) -> VectorStep:
         """Take the actions and the return of a step with them."""
+        observations, rewards, terminations, truncations, infos = returned
         stepped, started = self.episodes.step(terminations, truncations)
         labels = self._column_after_step(stepped, infos)
         if labels is None:
@@ -185,10 +180,9 @@ class VectorLabels:
         column = self._column(which, infos)
         if column is not None:
             return column
-        each = self._split(observations)
-        info_of_number = self.episodes.infos_at_reset(which, infos)
+        each = split(self._envs.observation_space, observations)
         labels: list[Any] = [None] * len(which)
-        for number, info in info_of_number.items():
+        for number, info in self.episodes.infos_at_reset(which, infos).items():
             with locating(self._where(number)), locating("reset"):
                 labels[number] = self._source.at_reset(each[number], info)
         return labels
@@ -210,12 +204,9 @@ class VectorLabels:
         self, which: Mask, actions: Any, observations: Any, rewards: Any, infos: Infos
     ) -> list[Any]:
         info_of_number = self.episodes.infos_after_step(which, infos)
-        reached: Sequence[Any] = [None] * len(which)
-        if self._source.are_made:
-            reached = self.episodes.reached(observations, infos)
-        before = each_action = reached
+        before = each_action = reached = self.episodes.reached(observations, infos)
         if self._source.of_step:
-            before = self._split(self.observations)
+            before = split(self._envs.observation_space, self.observations)
             each_action = split(self._envs.action_space, actions)
         labels: list[Any] = [None] * len(which)
         for number, info in info_of_number.items():
@@ -229,18 +220,11 @@ class VectorLabels:
         """Return the labels in `infos` as they are, if every environment in `which` has one."""
         if self._source.are_made:
             return None
-        for key in INFO_KEYS:
-            if key in infos:
-                present = infos.get(f"_{key}")
-                is_full = present is None or present.all() or present[which].all()
-                return infos[key] if is_full else None
-        return None
-
-    def _split(self, observations: Any) -> Sequence[Any]:
-        """Return the observation of each environment, or None for each if no label needs it."""
-        if not self._source.are_made:
-            return [None] * self._envs.num_envs
-        return split(self._envs.observation_space, observations)
+        key = next((key for key in INFO_KEYS if key in infos), None)
+        if key is None:
+            return None
+        present = infos.get(f"_{key}")
+        return infos[key] if present is None or present.all() or present[which].all() else None
 
     def _remember(self, observations: Any) -> None:
         if self._remembers:  # a copy: some vector environments overwrite their batches

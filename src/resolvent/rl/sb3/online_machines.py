@@ -123,47 +123,46 @@ def _live_states(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
     return states_at_steps(machines, machines.preprocessor.transform(traces), unseen="stay")
 
 
-class SlotTracker:
-    """Follows an episode by the machines that are shown when it is created.
+class _PlayedEpisode:
+    """An episode of an environment, and the slots to show with its observations.
 
-    `slots` has the slots to show with each observation; that of a missing machine is the first.
+    `first` is the number of steps of all environments when it began. The slots are those of the
+    machines that were shown when `follow` was called; that of a missing machine is the first.
     """
 
-    def __init__(self, shown: ShownMachines, episode: Episode) -> None:
-        self.slots: list[tuple[int, ...]] = []
-        self._episode, self._names, self._slot_of = episode, shown.names, shown.slots
+    def __init__(
+        self, environment: int, first: int, columns: Episode, shown: ShownMachines
+    ) -> None:
+        self.environment, self.first, self.columns = environment, first, columns
+        self.follow(shown)
+
+    def __len__(self) -> int:
+        return len(self.columns[ACTION])
+
+    def follow(self, shown: ShownMachines) -> None:
+        """Read all labels by the machines that are shown now."""
+        self._names, self._slot_of = shown.names, shown.slots
         self._tracker: StateTracker | None = None
         if shown.machines is not None:
             self._tracker = StateTracker(shown.machines)
             # Episodes hold symbols already: the environment's names do not matter.
             self._live = LivePreprocessor(None, shown.machines.preprocessor)
-        for _ in episode[LABEL]:
+        self.slots: list[tuple[int, ...]] = []
+        for _ in self.columns[LABEL]:
             self.read()
 
     def read(self) -> tuple[int, ...]:
-        """Read the next label of the episode; return the slots to show with its observation."""
+        """Read the next label; return the slots to show with its observation."""
         states: dict[str, int] = {}
         if self._tracker is not None:
-            episode, number = self._episode, len(self.slots)
-            action = episode[ACTION][number - 1] if number else None
-            label = self._live.label(action, episode[OBSERVATION][number], episode[LABEL][number])
+            columns, number = self.columns, len(self.slots)
+            action = columns[ACTION][number - 1] if number else None
+            label = self._live.label(action, columns[OBSERVATION][number], columns[LABEL][number])
             (self._tracker.step if number else self._tracker.reset)(label)
             states = self._tracker.states
         slots = (self._slot_of[name][states[name]] if name in states else 0 for name in self._names)
         self.slots.append(tuple(map(int, slots)))
         return self.slots[-1]
-
-
-@dataclass
-class _Played:
-    """An episode of an environment: its number, and the steps of all when the episode began."""
-
-    environment: int
-    first: int
-    episode: Episode
-
-    def __len__(self) -> int:
-        return len(self.episode[ACTION])
 
 
 class OnlineMachineWrapper(VecEnvWrapper):
@@ -229,9 +228,8 @@ class OnlineMachineWrapper(VecEnvWrapper):
         self._records = True
         self._finished = EpisodeBuilder()
         self.traces: list[TraceSet] = []
-        self._past: deque[_Played] = deque()
-        self._running: list[_Played] = []
-        self._trackers: list[SlotTracker] = []
+        self._past: deque[_PlayedEpisode] = deque()
+        self._running: list[_PlayedEpisode] = []
         self._last: Any = None
         self._raw: list[Any] = []
         self._sent_actions: list[Any] = []
@@ -263,7 +261,6 @@ class OnlineMachineWrapper(VecEnvWrapper):
         observations = self.venv.reset()
         self._raw = split(self._batch_space, observations)
         self._running = [self._begin(number) for number in range(self.num_envs)]
-        self._track_running()
         return self._extended(observations)
 
     def step_async(self, actions: NDArray[Any]) -> None:
@@ -286,8 +283,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
                 infos[number] = {**info, "terminal_observation": self._flat.augment(reached, slots)}
                 terminated = not info.get("TimeLimit.truncated", False)
                 self._end(self._running[number], terminated=terminated)
-                self._running[number] = played = self._begin(number)
-                self._trackers[number] = SlotTracker(self.shown, played.episode)
+                self._running[number] = self._begin(number)
         return self._extended(observations), rewards, dones, infos
 
     def infer(self) -> dict[str, Slots] | None:
@@ -309,7 +305,8 @@ class OnlineMachineWrapper(VecEnvWrapper):
             self.shown.machines = machines
             return None
         changed = self.shown.change(machines, self.traces)
-        self._track_running()
+        for played in self._running:
+            played.follow(self.shown)
         return changed
 
     def current(self) -> Any:
@@ -323,40 +320,38 @@ class OnlineMachineWrapper(VecEnvWrapper):
         row for each observation.
         """
         for played in (*self._past, *self._running):
-            slots = np.array(SlotTracker(self.shown, played.episode).slots)
-            columns = np.eye(self.shown.size, dtype=self._flat.space.dtype)[slots]
-            yield played.environment, played.first, columns.reshape(len(slots), -1)
+            played.follow(self.shown)
+            columns = np.eye(self.shown.size, dtype=self._flat.space.dtype)[np.array(played.slots)]
+            yield played.environment, played.first, columns.reshape(len(played.slots), -1)
 
     def _step(
         self, number: int, before: Any, reached: Any, reward: Any, info: Any
     ) -> tuple[int, ...]:
-        episode, action = self._running[number].episode, self._sent_actions[number]
+        played, action = self._running[number], self._sent_actions[number]
         label = self._labels.after_step(before, action, reward, reached, info)
-        self._encoder.step(episode, action, reward, reached, label, info)
-        return self._trackers[number].read()
+        self._encoder.step(played.columns, action, reward, reached, label, info)
+        return played.read()
 
-    def _begin(self, number: int) -> _Played:
+    def _begin(self, number: int) -> _PlayedEpisode:
         observation = self._raw[number]
         with locating(f"environment {number}"), locating("reset"):
             label = self._labels.at_reset(observation, self.venv.reset_infos[number])
-            return _Played(number, self.steps, self._encoder.begin(observation, label))
+            columns = self._encoder.begin(observation, label)
+        return _PlayedEpisode(number, self.steps, columns, self.shown)
 
-    def _end(self, played: _Played, *, terminated: bool) -> None:
+    def _end(self, played: _PlayedEpisode, *, terminated: bool) -> None:
         if not self._records:
             return
-        self._finished.add(played.episode, terminated=terminated, truncated=not terminated)
+        self._finished.add(played.columns, terminated=terminated, truncated=not terminated)
         if self.remembers:
             self._past.append(played)
         oldest = self.steps - self.remembers
         while self._past and self._past[0].first + len(self._past[0]) <= oldest:
             self._past.popleft()
 
-    def _track_running(self) -> None:
-        self._trackers = [SlotTracker(self.shown, played.episode) for played in self._running]
-
     def _extended(self, observations: Any) -> Any:
         self._last = observations
-        columns = np.array([tracker.slots[-1] for tracker in self._trackers], np.int64).T
+        columns = np.array([played.slots[-1] for played in self._running], np.int64).T
         return self._flat.augment_batch(observations, list(columns))
 
 

@@ -185,7 +185,8 @@ def _checked(env: Any, space: spaces.Space[Any], optimize_memory_usage: bool) ->
             "give an environment like the learner's, without wrappers around AugmentObservation "
             "that change observations"
         )
-    if augmented.translates_observations:
+    discretizer = augmented.machines.preprocessor.discretize
+    if augmented.observation_fn is not None or discretizer is not None:
         raise OptionError(
             "counterfactual steps need machines that read the environment's own observations: "
             "leave out observation_fn and discretize"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.planning.value_bounds import BoundViolation, bound_violations, return_bounds
+from resolvent.rl.run_plan import BoundViolation, bound_violations, return_bounds
 from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import House
 
