@@ -202,7 +202,7 @@ def test_a_dict_gets_two_more_keys_or_is_flattened():
 
 def test_a_duplicate_key_is_refused():
     space = spaces.Dict({"reward_state": spaces.Discrete(3)})
-    with pytest.raises(rs.OptionError, match=r"a key 'reward_state' already.*mode=\"flatten\""):
+    with pytest.raises(rs.OptionError, match=r"called 'reward_state': .*mode=\"flatten\""):
         augmented(space, [], "dict")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.evaluation.experiments import Experiment
-from resolvent.planning.experiments import Goal
+from resolvent.rl.experiment_policy import Goal
 from resolvent.worlds import House, TMaze
 from silent_houses import SilentHouse
 from worlds_to_explore import SecondMission

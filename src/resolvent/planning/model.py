@@ -1,11 +1,13 @@
 """Machines + traces → the model they define: all reachable augmented states and their steps.
 
 Which steps are known is defined in docs/decisions/planning.md. All others are unknown, never
-guessed.
+guessed; experiments lead to them.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +16,10 @@ from resolvent._util.parallel import Listener, Threads, Workers
 from resolvent._util.records import ByValue
 from resolvent._util.text import amount
 from resolvent.errors import ModelError
+from resolvent.evaluation.experiments import Experiment, rarely_taken_reason
 from resolvent.machines import Machine, Machines
 from resolvent.machines.augmented_state import AugmentedState, augmented_state_text
+from resolvent.machines.memory import BreadthFirstSearch
 from resolvent.planning.outcomes import Outcomes, tabulate_outcomes
 from resolvent.planning.step_table import (
     Flags,
@@ -35,6 +39,7 @@ from resolvent.replay.steps import to_machine_codes
 from resolvent.traces import Label, Symbol, TraceDataset, TraceSet, Vocabulary, symbol_text
 from resolvent.traces.io.formats import as_traces
 from resolvent.traces.schema import REWARD
+from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
 
@@ -242,3 +247,83 @@ def _as_queried(machine: Machine, replay: ReplayCounts) -> Machine:
     rows = replay.machines[machine.name].known_outputs
     query, _ = to_machine_codes(machine, rows, replay.alphabets, replay.sizes["transition"])
     return machine.with_observed(np.ascontiguousarray(rows["state"]), query)
+
+
+# --- Experiments ---------------------------------------------------------------------------------
+
+ModelStep: TypeAlias = tuple[int, int]
+"""The numbers of an augmented state and of an action."""
+
+
+def first_unknown_step(policy: Codes, model: Model, starts: Iterable[int]) -> Experiment | None:
+    """Return the experiment that a policy reaches soonest from any of some starts.
+
+    In a stochastic model, the step taken least often comes first. A step that ends episodes only
+    sometimes does not count, since trying it again would not settle it.
+    """
+    experiments = [_unknown_step_from(policy, model, int(start)) for start in starts]
+    return min(
+        (experiment for experiment in experiments if experiment is not None),
+        key=lambda experiment: (experiment.taken or 0, len(experiment.actions or ())),
+        default=None,
+    )
+
+
+def _unknown_step_from(policy: Codes, model: Model, start: int) -> Experiment | None:
+    """Return the first unknown step that a policy takes; None if it only takes known ones.
+
+    In a stochastic model, the likeliest path is followed; if all its steps are known, the step
+    taken least often is returned.
+    """
+    state, path, visited = start, list[ModelStep](), set[int]()
+    while state >= 0 and state not in visited:
+        visited.add(state)
+        path.append((state, int(policy[state])))
+        if not model.known[path[-1]]:
+            break
+        state = int(model.next_state[path[-1]])
+    if model.outcomes is not None:
+        numbers = [state * len(model.actions) + action for state, action in path]
+        counts = model.outcomes.count[numbers].tolist()
+        rarest = counts.index(min(counts))
+        return _experiment(model, path[:rarest], path[rarest], counts[rarest])
+    if model.known[path[-1]] or model.sometimes_ends[path[-1]]:
+        return None
+    return _experiment(model, path[:-1], path[-1])
+
+
+def nearest_unknown_step(model: Model) -> Experiment | None:
+    """Return the unknown step nearest to any start; None if there is none."""
+    search: BreadthFirstSearch[int, int] = BreadthFirstSearch(model.starts.tolist())
+    for state in search:
+        untried = ~model.known[state] & ~model.sometimes_ends[state]
+        if untried.any():
+            last = state, int(untried.argmax())
+            taken = None if model.outcomes is None else 0
+            return _experiment(model, search.path_to(state), last, taken)
+        for action, after in enumerate(model.next_state[state].tolist()):
+            if after >= 0:
+                search.add(after, state, action)
+    return None
+
+
+def _experiment(
+    model: Model, path: Sequence[ModelStep], last: ModelStep, taken: int | None = None
+) -> Experiment:
+    """Return the experiment that follows a path, then takes a last step."""
+    start = path[0][0] if path else last[0]
+    codes = [
+        *model.first_label[model.starts == start].tolist(),
+        *(int(model.label_read[step]) for step in path),
+    ]
+    labels = (model.labels[code] for code in codes if code >= 0)
+    augmented_state = model.augmented_state(last[0])
+    return Experiment(
+        tuple(label for label in labels if label != NO_EVENT),
+        (augmented_state[0], model.actions[last[1]]),
+        rarely_taken_reason(taken or 0),
+        start=model.augmented_state(start),
+        actions=tuple(model.actions[code] for _, code in path),
+        augmented_state=augmented_state,
+        taken=taken,
+    )

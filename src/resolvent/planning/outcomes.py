@@ -202,7 +202,7 @@ class _OutcomePredictor:
         self.rewards = RewardCounts.of(self._reward_row(o, s, a), reward, count).better_known(
             RewardCounts.of(row, of_machine, counted)
         )
-        in_state, anywhere = self._cell(o, s, a, following), self._move(o, a, following)
+        in_state, anywhere = self._cell(o, s, a, following), space.move(o, a, following)
         self._outcomes = GroupedCounts.of(in_state, outcome, count)
         self._anywhere = GroupedCounts.of(anywhere, outcome, count)
         self._rewards = _rewards_of(self._outcomes, in_state, outcome, reward)
@@ -258,7 +258,7 @@ class _OutcomePredictor:
         """
         o, a, following = observed.o[rows], observed.a[rows], observed.next_observation[rows]
         states = [column[rows] for column in observed.states]
-        row = self._anywhere.find(self._move(o, a, following))
+        row = self._anywhere.find(self._known.space.move(o, a, following))
         is_constant = (row >= 0) & (self._anywhere.size[row] == 1)
         first = self._anywhere.offset[:-1][row]
         outcome = np.where(is_constant, self._anywhere.value[first], -1)
@@ -306,13 +306,7 @@ class _OutcomePredictor:
     def _cell(self, o: Any, states: Sequence[Any], a: Any, next_observation: Any) -> Keys:
         """Return the number of a step from an augmented state to an observation."""
         space = self._known.space
-        sizes = (0, len(space.actions), len(space.observations))
-        return pack((space.number(o, states), a, next_observation), sizes)
-
-    def _move(self, o: Any, a: Any, next_observation: Any) -> Keys:
-        """Return the number of a step from an observation to an observation."""
-        space = self._known.space
-        return pack((o, a, next_observation), (0, len(space.actions), len(space.observations)))
+        return space.step(o, states, a) * len(space.observations) + next_observation
 
 
 def _rewards_of(counts: GroupedCounts, keys: Keys, outcome: Keys, rewards: Numbers) -> Numbers:

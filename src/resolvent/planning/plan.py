@@ -23,8 +23,7 @@ from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.machines import Machines
 from resolvent.machines.augmented_state import AugmentedState, augmented_state_text
 from resolvent.planning import plan_io
-from resolvent.planning.experiments import first_unknown_step, nearest_unknown_step
-from resolvent.planning.model import Model
+from resolvent.planning.model import Model, first_unknown_step, nearest_unknown_step
 from resolvent.planning.optimize import optimize
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.traces import Symbol, TraceDataset, TraceSet

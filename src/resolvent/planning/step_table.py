@@ -17,7 +17,7 @@ from resolvent._util.validation import check_table
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.machines.augmented_state import ACTING_MACHINES
-from resolvent.planning.steps import Keys, Lookup, StateSpace, Steps, are_known, pack, positions
+from resolvent.planning.steps import Keys, Lookup, StateSpace, Steps, are_known, positions
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay.counts import GroupedCounts
 from resolvent.traces import Symbol, label_text
@@ -87,12 +87,11 @@ def _keys(by: str, columns: StepColumns, space: StateSpace) -> Keys:
         return observation.astype(np.int64)
     if by == _NEXT_OBSERVATION:
         return next_observation.astype(np.int64)
-    actions = len(space.actions)
     if by == _STEP:
-        parts = observation, action, next_observation
-        keys = pack(parts, (0, actions, len(space.observations)))
-        return np.where(next_observation < 0, np.int64(-1), keys)
-    return np.where(are_known(states), space.number(observation, states) * actions + action, -1)
+        is_known, keys = next_observation >= 0, space.move(observation, action, next_observation)
+    else:
+        is_known, keys = are_known(states), space.step(observation, states, action)
+    return np.where(is_known, keys, -1)
 
 
 def _observed_labels(steps: Steps, timing: LabelTiming) -> tuple[Codes, Codes]:
@@ -190,15 +189,13 @@ class TerminationModel:
             )
         )
         query = np.int64(o) * len(space.actions) + a
-        step = space.number(o, states) * len(space.actions) + a
-        has_states = are_known(states)
+        step, has_states = space.step(o, states, a), are_known(states)
         return cls(_endings(step[has_states], ended[has_states]), _endings(query, ended), space)
 
     def __call__(self, observation: Codes, states: Sequence[Codes], action: Codes) -> Codes:
         """Return `ENDS`, `CONTINUES`, `SOMETIMES_ENDS` or `UNKNOWN` for each step."""
-        actions = len(self.space.actions)
-        of_step = self.of_step(self.space.number(observation, states) * actions + action)
-        of_query = self.of_query(np.int64(observation) * actions + action)
+        of_step = self.of_step(self.space.step(observation, states, action))
+        of_query = self.of_query(np.int64(observation) * len(self.space.actions) + action)
         # Neither in these traces nor among the endings that are stored.
         of_query[of_query == UNKNOWN] = CONTINUES
         of_query[of_query == SOMETIMES_ENDS] = UNKNOWN

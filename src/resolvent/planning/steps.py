@@ -87,6 +87,15 @@ class StateSpace:
         """Return the numbers of augmented states."""
         return pack((observation, *states), (0, *self.sizes))
 
+    def step(self, observation: Any, states: Sequence[Any], action: Any) -> Keys:
+        """Return the numbers of steps, by augmented state, then action."""
+        return self.number(observation, states) * len(self.actions) + action
+
+    def move(self, observation: Any, action: Any, next_observation: Any) -> Keys:
+        """Return the numbers of steps from observation to observation, whatever the states."""
+        parts = observation, action, next_observation
+        return pack(parts, (0, len(self.actions), len(self.observations)))
+
     def parts(self, numbers: Keys) -> tuple[Codes, list[Codes]]:
         """Return the observation and the states of augmented states."""
         states: list[Codes] = []

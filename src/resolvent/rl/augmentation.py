@@ -10,7 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -48,21 +48,16 @@ class Part:
 
     def of(self, observation: Any) -> Any:
         """Return the converted part of one observation."""
-        part = self._within(observation)
+        part = reduce(operator.getitem, self.path, observation)
         return part if self.convert is None else self.convert(part)
 
     def of_batch(self, observations: Any, count: int) -> Any:
         """Return the converted part of a batch of `count` observations."""
-        parts = self._within(observations)
+        parts = reduce(operator.getitem, self.path, observations)
         if self.convert is None:
             return parts
         each = iterate(batch_space(self.inner, count), parts)
         return np.stack([self.convert(part) for part in each])
-
-    def _within(self, observation: Any) -> Any:
-        for step in self.path:
-            observation = observation[step]
-        return observation
 
 
 def parts_of(space: gym.Space[Any], path: tuple[Any, ...] = ()) -> list[Part]:
@@ -229,20 +224,15 @@ class _InDict(Augmentation):
         self._is_dict = isinstance(inner, spaces.Dict)
         prefix = () if self._is_dict else ("observation",)
         names = [_part_name((*prefix, *part.path)) for part in parts]
-        if len(set(names)) < len(names):
+        keys = [*names, *states]
+        if len(set(keys)) < len(keys):
             raise OptionError(
-                f"two parts of the observation would be called {max(names, key=names.count)!r}: "
-                'rename one, or use mode="flatten"'
+                f"two parts of the augmented observation would be called "
+                f'{max(keys, key=keys.count)!r}: rename one, or use mode="flatten"'
             )
-        for key in states:
-            if key in names:
-                raise OptionError(
-                    f'the observation has a key {key!r} already: rename it, or use mode="flatten"'
-                )
         named = dict(zip(names, parts, strict=True))
-        self.space = spaces.Dict(
-            [*((name, part.space) for name, part in named.items()), *states.items()]
-        )
+        own = ((name, part.space) for name, part in named.items())
+        self.space = spaces.Dict([*own, *states.items()])  # a mapping would be sorted
         is_flat = all(len(part.path) <= self._is_dict and part.convert is None for part in parts)
         self._parts = None if is_flat else named
         self._is_whole = is_flat and not self._is_dict

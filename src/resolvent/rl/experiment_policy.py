@@ -4,29 +4,171 @@ Paths use the steps that traces took in an augmented state; without one, the out
 step in other states; without these, any action.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import gymnasium as gym
 import numpy as np
 
+from resolvent._util.parallel import Threads
 from resolvent._util.validation import check_at_least
 from resolvent.errors import OptionError
 from resolvent.evaluation.experiments import Experiment
 from resolvent.inference.result import InferenceResult, machines_of_result
-from resolvent.machines import UNSEEN, Machines
-from resolvent.planning.experiments import (
-    States,
-    StepOutcome,
-    goal_of,
-    observed_steps,
-)
+from resolvent.machines import UNSEEN, Machine, Machines
+from resolvent.machines.augmented_state import ACTING_MACHINES
+from resolvent.planning.steps import StepPass
 from resolvent.preprocess.timing import LabelReader
+from resolvent.replay.corpus import run_pass, scan_corpus
+from resolvent.replay.replaying import MachineTables
+from resolvent.replay.steps import state_column
 from resolvent.rl.env import LivePreprocessor, check_env
 from resolvent.rl.tracker import StateTracker
 from resolvent.traces import TraceDataset, TraceSet
+from resolvent.traces.io.formats import as_traces
+from resolvent.traces.schema import ACTION, LABEL, OBSERVATION
 from resolvent.traces.symbols import Label, Symbol, as_label
+
+# --- The goal of an experiment -------------------------------------------------------------------
+
+States: TypeAlias = tuple[int, ...]
+"""The states of all machines, in their order."""
+
+UNREACHABLE: Final = -1
+"""Progress of an episode that cannot reach its goal any more."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The states or labels to reach before the query of an experiment.
+
+    The progress of an episode is a number, 0 at first. `states` are pairs of the position of a
+    machine and its state. Without `labels`, these states are the goal. Otherwise the labels have
+    to be read one after another, from the start of the episode if `exact`, else from those states
+    on; `trivial` labels do not count.
+    """
+
+    states: tuple[tuple[int, int], ...]
+    labels: tuple[Label, ...]
+    exact: bool
+    trivial: frozenset[Label]
+
+    def after(self, progress: int, states: States | None, label: Label) -> int:
+        """Return the progress after reading a label in these states."""
+        if label in self.trivial or progress == UNREACHABLE or not (self.labels or self.exact):
+            return progress
+        is_next = progress < len(self.labels) and self.labels[progress] == label
+        if is_next and (progress or self.exact or self._fits(states)):
+            return progress + 1
+        if self.exact:
+            return UNREACHABLE
+        return 1 if self.labels[0] == label and self._fits(states) else 0
+
+    def is_reached(self, progress: int, states: States | None) -> bool:
+        """Return whether the query can be made now."""
+        return progress == len(self.labels) if self.labels or self.exact else self._fits(states)
+
+    def _fits(self, states: States | None) -> bool:
+        return states is not None and all(
+            states[position] == state for position, state in self.states
+        )
+
+
+def goal_of(experiment: Experiment, machines: Machines) -> Goal:
+    """Return the goal of an experiment, as these machines read labels."""
+    names = list(machines)
+    if experiment.augmented_state is not None:
+        acting = [name for name in ACTING_MACHINES if name in machines]
+        states = zip(acting, experiment.augmented_state[1:], strict=False)
+        return Goal(
+            tuple((names.index(name), state) for name, state in states), (), False, frozenset()
+        )
+    labels, concerned = experiment.history, _machines_of(experiment, machines)
+    trivial = frozenset.intersection(
+        *(frozenset(machine.trivial_labels) for machine in concerned.values())
+    )
+    if not experiment.exact:
+        # The longest prefix of known transitions; the other labels have to be read.
+        for length in range(len(labels), -1, -1):
+            after: dict[str, Any] = {
+                name: machine.run(labels[:length]) for name, machine in concerned.items()
+            }
+            if UNSEEN not in after.values():
+                wanted = tuple((names.index(name), state) for name, state in after.items())
+                return Goal(wanted, labels[length:], False, trivial)
+    return Goal((), labels, True, trivial)
+
+
+def _machines_of(experiment: Experiment, machines: Machines) -> dict[str, Machine]:
+    """Return the machines whose states matter for an experiment."""
+    if experiment.machine is None or experiment.machine not in machines:
+        return dict(machines.items())
+    names = [experiment.machine]
+    if machines[names[0]].supplemented and "transition" in machines:
+        names.insert(0, "transition")
+    return {name: machines[name] for name in names}
+
+
+# --- Steps to a goal -----------------------------------------------------------------------------
+
+MOST_GUESSES: Final = 3
+"""Maximum number of outcomes stored for a step by its observation alone."""
+
+
+class StepOutcome(NamedTuple):
+    """The outcome of a step: next observation, label read, and whether the episode ended."""
+
+    observation: Symbol
+    label: Label
+    ends: bool
+
+
+@dataclass(frozen=True)
+class ObservedSteps:
+    """The outcomes of the steps of traces.
+
+    `in_state` has the most frequent outcome by observation and states, and by action. `anywhere`
+    has outcomes by observation alone, and by action, the most frequent first.
+    """
+
+    actions: tuple[Symbol, ...]
+    in_state: Mapping[tuple[Symbol, States | None], Mapping[Symbol, StepOutcome]]
+    anywhere: Mapping[Symbol, Mapping[Symbol, list[StepOutcome]]]
+
+
+def observed_steps(machines: Machines, traces: TraceSet | TraceDataset) -> ObservedSteps:
+    """Return the outcomes of the steps of traces, with the states that machines were in.
+
+    >>> import resolvent as rs
+    >>> traces = rs.collect(rs.worlds.House(), episodes=20, seed=0)
+    >>> steps = observed_steps(rs.infer(traces).machines, traces)
+    >>> steps.in_state["corridor", (0, 0)]["left"].observation
+    'orangeroom'
+    """
+    corpus = scan_corpus(machines, as_traces(traces), Threads())
+    alphabets = corpus.alphabets
+    steps = run_pass(corpus, StepPass(MachineTables.of(machines, alphabets))).steps
+    trace, step = steps.locations
+    order = np.lexsort((step, trace, -steps.count))
+    columns = [steps.columns.get("label_read", steps[LABEL]), steps["ended"]]
+    columns += [steps[name] for name in (OBSERVATION, ACTION, "next_observation")]
+    columns += [steps[state_column(name)] for name in machines]
+    in_state: dict[tuple[Symbol, States | None], dict[Symbol, StepOutcome]] = {}
+    anywhere: dict[Symbol, dict[Symbol, list[StepOutcome]]] = {}
+    for read, ended, before, done, after, *states in np.stack(columns, axis=1)[order].tolist():
+        observation, action = alphabets.observations[before], alphabets.actions[done]
+        outcome = StepOutcome(alphabets.observations[after], alphabets.labels[read], bool(ended))
+        if not states or min(states) >= 0:
+            in_state.setdefault((observation, tuple(states)), {}).setdefault(action, outcome)
+        outcomes = anywhere.setdefault(observation, {}).setdefault(action, [])
+        if len(outcomes) < MOST_GUESSES and outcome not in outcomes:
+            outcomes.append(outcome)
+    return ObservedSteps(tuple(alphabets.actions), in_state, anywhere)
+
+
+# --- The policy ----------------------------------------------------------------------------------
 
 GUESS_COST: Final = 4
 """Cost of a step that was only taken in other states; a known step costs 1."""
