@@ -306,7 +306,7 @@ class _OutcomePredictor:
     def _cell(self, o: Any, states: Sequence[Any], a: Any, next_observation: Any) -> Keys:
         """Return the number of a step from an augmented state to an observation."""
         space = self._known.space
-        return space.step(o, states, a) * len(space.observations) + next_observation
+        return pack((space.step(o, states, a), next_observation), (0, len(space.observations)))
 
 
 def _rewards_of(counts: GroupedCounts, keys: Keys, outcome: Keys, rewards: Numbers) -> Numbers:

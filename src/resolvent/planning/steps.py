@@ -89,7 +89,7 @@ class StateSpace:
 
     def step(self, observation: Any, states: Sequence[Any], action: Any) -> Keys:
         """Return the numbers of steps, by augmented state, then action."""
-        return self.number(observation, states) * len(self.actions) + action
+        return pack((observation, *states, action), (0, *self.sizes, len(self.actions)))
 
     def move(self, observation: Any, action: Any, next_observation: Any) -> Keys:
         """Return the numbers of steps from observation to observation, whatever the states."""
