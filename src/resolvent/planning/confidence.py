@@ -32,11 +32,6 @@ def worst_probabilities(
     `row` is the row of each value; there are as many rows as radii. `unseen` is the value of an
     unseen outcome of each row. The second array is its probability, 0 in rows that have a value
     as low as that.
-
-    >>> row, half, values = np.zeros(2, int), np.full(2, 0.5), np.array([0.0, 1.0])
-    >>> probability, rest = worst_probabilities(row, half, values, np.array([0.1]), np.zeros(1))
-    >>> probability.round(3).tolist(), rest.round(3).tolist()
-    ([0.713, 0.287], [0.0])
     """
     rows = len(radius)
     above = value - unseen[row]
@@ -89,9 +84,6 @@ def lowest_mean(mean: Numbers, radius: Numbers) -> Numbers:
     """Return the lowest plausible expectation of numbers between 0 and 1, given their mean.
 
     The mean of n such numbers concentrates at least as fast as that of n coin flips.
-
-    >>> lowest_mean(np.array([0.5, 0.0, 1.0]), np.array([0.1, 0.1, 0.1])).round(3).tolist()
-    [0.287, 0.0, 0.905]
     """
     low, high = np.zeros(len(mean)), mean.copy()
     for _ in range(_HALVINGS):
@@ -127,12 +119,7 @@ def log_regret(row: Rows, count: Numbers, rows: int, values: int) -> Numbers:
 
 
 def regret_of(counts: GroupedCounts, values: int) -> Numbers:
-    """Return the regret of each key's frequencies; see `log_regret`.
-
-    >>> eight = GroupedCounts.of(np.zeros(8, int), np.array([0] * 6 + [1] * 2))
-    >>> regret_of(eight, 2).round(3).tolist()
-    [1.303]
-    """
+    """Return the regret of each key's frequencies; see `log_regret`."""
     return log_regret(counts.row, counts.count.astype(float), len(counts), values)
 
 
@@ -145,12 +132,7 @@ class RewardCounts(ByValue):
 
     @classmethod
     def of(cls, keys: Rows, rewards: Numbers, count: Rows | None = None) -> "RewardCounts":
-        """Count the rewards of each row, or sum the counts that they have already.
-
-        >>> counts = RewardCounts.of(np.array([4, 4, 9]), np.array([1.0, 0.0, 2.0]))
-        >>> counts.counts.key.tolist(), counts.counts.total.tolist(), counts.mean.tolist()
-        ([4, 9], [2, 1], [0.5, 2.0])
-        """
+        """Count the rewards of each row, or sum the counts that they have already."""
         # Equal rewards are counted before they are added, so that sums are the same in any order.
         distinct, code = np.unique(rewards, return_inverse=True)
         return cls(GroupedCounts.of(keys, code, count), distinct)
@@ -183,11 +165,6 @@ class RewardCounts(ByValue):
         """Return the lowest true mean of each row if its frequencies are off by a radius.
 
         A reward that never occurred in a row is assumed to be `low`.
-
-        >>> rewards = np.array([0.0] * 8 + [-1.0, 1.0] * 4)
-        >>> counts = RewardCounts.of(np.repeat([1, 2], 8), rewards)
-        >>> counts.least(np.full(2, 1 / 16), -1.0).round(3).tolist()
-        [-0.061, -0.343]
         """
         counts, reward = self.counts, self.rewards[self.counts.value]
         probability, rest = worst_probabilities(

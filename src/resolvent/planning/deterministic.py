@@ -50,11 +50,6 @@ def solve(
     `following` is −1 where a step is the last one. Of actions of equal value, the first is
     taken; without discount, the first of those that end soonest. A policy `near` the optimal
     one, if there is one, is where the search starts.
-
-    >>> following, reward = np.int32([[0, 1], [0, -1]]), np.array([[0.0, 0.0], [0.5, 1.0]])
-    >>> solution = solve(following, reward, 0.5)
-    >>> solution.policy.tolist(), solution.value.tolist()
-    ([1, 1], [0.5, 1.0])
     """
     last = len(following)
     following = np.where(following < 0, last, following)
@@ -192,11 +187,7 @@ def discounted_sum(reward: float, gamma: float, steps: float = math.inf) -> floa
 
 
 def overflow_error(largest: float, gamma: float, states: int) -> str | None:
-    """Return an error message if rewards are so large that their sums are not finite, else None.
-
-    >>> overflow_error(1e308, 0.95, 4)
-    'rewards as large as 1e+308 overflow when summed: divide all by the same number'
-    """
+    """Return an error message if rewards are so large that their sums are not finite, else None."""
     times = states if gamma == 1 else 1 / (1 - gamma)
     if largest <= _LARGEST_SUM / times:
         return None

@@ -82,10 +82,6 @@ class MarkovChain:
 
         The equations are solved by GMRES (Saad and Schultz 1986), and by value iteration if that
         does not converge, until they hold up to rounding.
-
-        >>> half = MarkovChain(np.array([0]), np.array([0]), np.array([0.5]), np.array([1.0]))
-        >>> half.value(1.0, np.zeros(1)).round(9).tolist()
-        [2.0]
         """
         value, scale = guess, float(np.abs(self.reward).max(initial=0.0))
         for _ in range(_RESTARTS):

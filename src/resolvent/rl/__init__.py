@@ -9,26 +9,16 @@ planning and inference.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from resolvent.rl.collect import collect
+from resolvent.rl.collect import collect as collect
 
 if TYPE_CHECKING:
-    from resolvent.rl.experiment_policy import ExperimentPolicy
-    from resolvent.rl.q_table import Curve, QTable
-    from resolvent.rl.run_plan import Runs
-    from resolvent.rl.tabular import Evaluation
-    from resolvent.rl.tracker import StateTracker
-    from resolvent.rl.trainer import q_learning
-
-__all__ = [
-    "Curve",
-    "Evaluation",
-    "ExperimentPolicy",
-    "QTable",
-    "Runs",
-    "StateTracker",
-    "collect",
-    "q_learning",
-]
+    from resolvent.rl.experiment_policy import ExperimentPolicy as ExperimentPolicy
+    from resolvent.rl.q_table import Curve as Curve
+    from resolvent.rl.q_table import QTable as QTable
+    from resolvent.rl.run_plan import Runs as Runs
+    from resolvent.rl.tabular import Evaluation as Evaluation
+    from resolvent.rl.tracker import StateTracker as StateTracker
+    from resolvent.rl.trainer import q_learning as q_learning
 
 _MODULES = {
     "Curve": "q_table",
@@ -39,6 +29,8 @@ _MODULES = {
     "StateTracker": "tracker",
     "q_learning": "trainer",
 }
+
+__all__ = sorted(["collect", *_MODULES])
 
 
 def __getattr__(name: str) -> object:

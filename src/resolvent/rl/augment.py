@@ -321,13 +321,6 @@ class StepBasis:
     """Whether each machine's prediction of a step is observed, generalized or unseen.
 
     The spaces are those of one environment. If both are Discrete, levels are looked up.
-
-    >>> from resolvent.worlds import House
-    >>> house = House()
-    >>> machines, live = house.machines(), LivePreprocessor(house, house.machines().preprocessor)
-    >>> spaces = house.observation_space, house.action_space
-    >>> print(StepBasis(machines, live, *spaces).single(0, 2, (0, 0))["transition"])
-    observed
     """
 
     def __init__(

@@ -61,12 +61,7 @@ class Part:
 
 
 def parts_of(space: gym.Space[Any], path: tuple[Any, ...] = ()) -> list[Part]:
-    """Return the parts of a space, with Dicts and Tuples taken apart.
-
-    >>> robot = spaces.Dict(arm=spaces.Discrete(3), cell=spaces.Tuple([spaces.Discrete(2)] * 2))
-    >>> [(part.path, str(part.space)) for part in parts_of(robot)]
-    [(('arm',), 'Discrete(3)'), (('cell', 0), 'Discrete(2)'), (('cell', 1), 'Discrete(2)')]
-    """
+    """Return the parts of a space, with Dicts and Tuples taken apart."""
     if isinstance(space, spaces.Dict):
         inner: dict[Any, gym.Space[Any]] = {**space.spaces}
     elif isinstance(space, spaces.Tuple):
@@ -182,12 +177,7 @@ class Augmentation(ABC):
 
 
 def state_names(machines: Machines) -> list[str]:
-    """Return the keys of the machines' states in observations and infos.
-
-    >>> from resolvent.worlds import House
-    >>> state_names(House().machines())
-    ['transition_state', 'reward_state']
-    """
+    """Return the keys of the machines' states in observations and infos."""
     return [f"{name}_state" for name in machines]
 
 

@@ -194,11 +194,6 @@ class LivePreprocessor:
 
     `labeling_fn` makes labels; it is None if the environment reports them. The argument `labels`
     says how they are made if the machines do not.
-
-    >>> from resolvent.worlds import House
-    >>> live = LivePreprocessor(House(), Preprocessor(LabelingFunction("observation")))
-    >>> live.observations(0), sorted(live.labeling_fn(None, None, None, 0, {}))
-    ('corridor', ['corridor'])
     """
 
     def __init__(
@@ -271,11 +266,7 @@ def finite_reward(reward: Any) -> float:
 
 
 def info_column(info: Info, name: str) -> Symbol:
-    """Return the value of a trace column from an info.
-
-    >>> info_column({"labels": (), "cost": np.int64(3)}, "cost")
-    3
-    """
+    """Return the value of a trace column from an info."""
     if name not in info:
         keys = ", ".join(f'info["{key}"]' for key in info) or "nothing"
         raise TraceError(
@@ -296,12 +287,7 @@ def wrapper_inside(env: AnyEnv, kind: type[_Wrapper]) -> _Wrapper | None:
 
 
 def check_env(env: Any, kind: type, caller: str, otherwise: str = "gym.make") -> None:
-    """Raise `OptionError` if a value is no environment of a kind, saying what to use otherwise.
-
-    >>> check_env("house", gym.Env, "run")
-    Traceback (most recent call last):
-    resolvent.errors.OptionError: run needs a gymnasium.Env, not a str: use gym.make
-    """
+    """Raise `OptionError` if a value is no environment of a kind, saying what to use otherwise."""
     if not isinstance(env, kind):
         name = "gymnasium.Env" if kind is gym.Env else "gymnasium.vector.VectorEnv"
         raise OptionError(f"{caller} needs a {name}, not a {type(env).__name__}: use {otherwise}")
@@ -333,12 +319,7 @@ class GuardedEnv(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def checked_reset(returned: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the result of `reset` if it is an observation and an info.
-
-    >>> checked_reset(3)
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: the environment's reset() has to return (observation, info), not 3
-    """
+    """Return the result of `reset` if it is an observation and an info."""
     _check_return("reset", "(observation, info)", returned, 2)
     return returned  # type: ignore[no-any-return]
 
@@ -364,12 +345,7 @@ def checked_flag(flag: Any, name: str) -> bool:
 
 
 def check_info(info: Any) -> None:
-    """Raise `TraceError` for an info that is no mapping.
-
-    >>> check_info(None)
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: the info is None: it has to be a dict, {} where there is nothing
-    """
+    """Raise `TraceError` for an info that is no mapping."""
     if not isinstance(info, Mapping):
         raise TraceError(
             f"the info is {quoted(info)}: it has to be a dict, {{}} where there is nothing"

@@ -139,14 +139,7 @@ class ObservedSteps:
 
 
 def observed_steps(machines: Machines, traces: TraceSet | TraceDataset) -> ObservedSteps:
-    """Return the outcomes of the steps of traces, with the states that machines were in.
-
-    >>> import resolvent as rs
-    >>> traces = rs.collect(rs.worlds.House(), episodes=20, seed=0)
-    >>> steps = observed_steps(rs.infer(traces).machines, traces)
-    >>> steps.in_state["corridor", (0, 0)]["left"].observation
-    'orangeroom'
-    """
+    """Return the outcomes of the steps of traces, with the states that machines were in."""
     corpus = scan_corpus(machines, as_traces(traces), Threads())
     alphabets = corpus.alphabets
     steps = run_pass(corpus, StepPass(MachineTables.of(machines, alphabets))).steps

@@ -103,11 +103,6 @@ def random_actions(env: AnyEnv, seed: int | None) -> gym.Space[Any]:
 
     The environment's reset gets `seed` itself. If both drew the same numbers, random actions would
     be correlated with the environment's transitions.
-
-    >>> from resolvent.worlds import House
-    >>> first, second = random_actions(House(), seed=0), random_actions(House(), seed=0)
-    >>> [first.sample() for _ in range(9)] == [second.sample() for _ in range(9)]
-    True
     """
     space = copy.deepcopy(env.action_space)
     if not isinstance(space, gym.Space):
@@ -185,18 +180,6 @@ class Recorder:
 
     With `inner`, it records the observations inside a wrapper such as `AugmentObservation`: see
     `recordable_inside`.
-
-    >>> from resolvent.worlds import House
-    >>> house = House()
-    >>> recorder = Recorder(house)
-    >>> recorder.begin(*house.reset())
-    frozenset()
-    >>> next_observation, reward, terminated, truncated, info = house.step(2)
-    >>> recorder.step(2, next_observation, reward, info)
-    frozenset({'key'})
-    >>> recorder.end(terminated=False, truncated=True)
-    >>> recorder.trace_set()[0].observations
-    ('corridor', 'orangeroom')
     """
 
     def __init__(

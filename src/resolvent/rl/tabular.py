@@ -9,7 +9,6 @@ another state of the machines (Toro Icarte, Klassen, Valenzano and McIlraith 202
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -25,7 +24,7 @@ from resolvent.planning.model import Model
 from resolvent.rl.augment import AugmentObservation
 from resolvent.rl.env import SymbolEncoder, TabularEnv
 from resolvent.traces.symbols import Symbol, as_symbol
-from resolvent.traces.vocabulary import Codes
+from resolvent.traces.vocabulary import Codes, codes_of
 
 UNKNOWN, GOES_ON, ENDS = range(3)
 """Values of `CounterfactualSteps.outcome`."""
@@ -111,21 +110,13 @@ class TabularView:
     @cached_property
     def _augmented_codes(self) -> dict[Symbol, tuple[int, ...]]:
         """The codes of all augmented observations."""
-        augmented: Any = self.augmented
-        pair = augmented.machines
-        sizes = pair.transition.states, pair.reward.states
-        rows = product(*map(range, (len(self.world.mechanics.observations), *sizes)))
-        return {self.symbol(codes): codes for codes in rows}
+        machines: Any = () if self.augmented is None else self.augmented.machines.values()
+        sizes = len(self.world.mechanics.observations), *(machine.states for machine in machines)
+        return {self.symbol(codes): codes for codes in np.ndindex(*sizes)}
 
 
 def tabular_view(env: gym.Env[Any, Any]) -> TabularView | str:
-    """Return the view of the tabular environment inside, or the reason why there is none.
-
-    >>> from gymnasium.wrappers import TransformReward
-    >>> from resolvent.worlds import House
-    >>> tabular_view(TransformReward(House(), lambda reward: -reward))
-    'TransformReward may change observations or rewards'
-    """
+    """Return the view of the tabular environment inside, or the reason why there is none."""
     augmented: AugmentObservation | None = None
     stack: int | None = None
     limits: list[int] = []
@@ -230,17 +221,14 @@ class VisibleModel:
         if not isinstance(space, gym.spaces.Discrete):
             raise OptionError(f"Q-learning needs Discrete actions, not {space}")
         actions = SymbolEncoder(self.augmented.env, "action").of_space(space) or ()
-        columns = [model.actions.get(symbol) for symbol in actions]
-        shape = len(model), len(columns)
-        next_state = np.full(shape, -1, np.int32)
-        reward, outcome = np.zeros(shape), np.zeros(shape, np.int32)
-        for action, column in enumerate(columns):
-            if column is not None:
-                is_known = model.known[:, column]
-                next_state[:, action] = model.next_state[:, column]
-                reward[is_known, action] = model.reward[is_known, column]
-                outcome[is_known, action] = np.where(model.ends[is_known, column], ENDS, GOES_ON)
-        return CounterfactualSteps(next_state, reward, outcome)
+        column = codes_of(actions, model.actions, -1)  # −1 is the last column, and not known
+        is_known = model.known[:, column] & (column >= 0)
+        outcome = np.where(model.ends[:, column], ENDS, GOES_ON)
+        return CounterfactualSteps(
+            np.where(is_known, model.next_state[:, column], -1).astype(np.int32),
+            np.where(is_known, model.reward[:, column], 0.0),
+            np.where(is_known, outcome, UNKNOWN).astype(np.int32),
+        )
 
     def known_steps(self) -> _core.KnownSteps:
         """Return the known steps for a learner in the core."""

@@ -118,16 +118,6 @@ class BeliefTracker:
 
     `values` are the jointly most likely states, `probabilities` those of each machine's states. A
     label counts as unseen if no machine has it at all.
-
-    >>> from resolvent.worlds import House
-    >>> house = House()
-    >>> machines = house.machines()
-    >>> tracker = BeliefTracker(machines, LivePreprocessor(house, machines.preprocessor))
-    >>> tracker.reset(None)
-    >>> tracker.weigh(0, 2, 0.0, 1, False)
-    >>> tracker.step({"key"})
-    >>> tracker.values, tracker.probabilities[0].tolist()
-    ((1, 0), [0.0, 1.0])
     """
 
     def __init__(
@@ -462,16 +452,6 @@ def check_fit(
     Traces may lack actions and observations of the environment, and may be from a larger
     one. But machines cannot have actions that the environment lacks, nor lack all of its
     observations. Spaces whose values cannot be listed are not checked.
-
-    >>> from resolvent.worlds import House
-    >>> from resolvent.inference.infer import infer
-    >>> from resolvent.traces import Trace, TraceSet
-    >>> shop = infer(TraceSet([Trace(["street", "shop"], [None, "bell"], ["enter"], [0])]))
-    >>> live = LivePreprocessor(House(), shop.machines.preprocessor)
-    >>> check_fit(shop.machines, live, House().observation_space, House().action_space)
-    Traceback (most recent call last):
-    resolvent.errors.ModelError: the machines know the action 'enter', which the environment lacks \
-(it has 'up', 'down', 'left', …): they were inferred in another environment
     """
     actions = live.actions.of_space(action_space)
     if actions is not None:

@@ -66,10 +66,6 @@ def assign_slots(counts: NDArray[np.int64]) -> Slots:
     `counts` has a row for each slot and a column for each state. The pair with the highest
     count stays together, then the next; remaining states get free slots, the most frequent
     first. The last slot is shared by all states for which there is none.
-
-    >>> grown = assign_slots(np.array([[5, 9, 0], [0, 0, 7], [0, 0, 0]]))
-    >>> grown.of_state.tolist(), grown.before.tolist(), grown.changes
-    ([2, 0, 1], [0, 0, 1], {2: 0})
     """
     slots, states = counts.shape
     own = slots if states <= slots else slots - 1
