@@ -359,7 +359,7 @@ def test_names_do_not_apply_to_arrays():
 
 
 def test_other_objects_are_no_machines():
-    with pytest.raises(rs.OptionError, match="machines is a list: give a MachinePair"):
+    with pytest.raises(rs.ResolventError, match="a list is not a set of machines: pass machines"):
         rs.AugmentObservation(House(), [])  # type: ignore[arg-type]
 
 

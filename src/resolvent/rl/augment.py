@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError
-from resolvent.inference.result import InferenceResult
+from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.machines import Basis, Machines, load
 from resolvent.machines.tables import BASIS_BY_CODE
 from resolvent.preprocess.labeling import LabelingFunction
@@ -421,13 +421,4 @@ def _masked(columns: Mapping[str, Any], mask: Mask) -> dict[str, Any]:
 
 
 def _machines_of(source: GivenMachines) -> Machines:
-    if isinstance(source, Machines):
-        return source
-    if isinstance(source, InferenceResult):
-        return source.machines
-    if isinstance(source, str | Path):
-        return load(source)
-    raise OptionError(
-        f"machines is a {type(source).__name__}: give a MachinePair or other Machines, what infer "
-        "returned, or the path of a model file"
-    )
+    return load(source) if isinstance(source, str | Path) else machines_of_result(source)

@@ -255,10 +255,7 @@ class ExperimentPolicy:
                 "and read() with that of a step before it is called for an action, or have "
                 "collect() do so"
             )
-        if last is None:
-            node = self._start(observation, labeled[0])
-        else:
-            node = self._arrive(observation, labeled[0], last)
+        node = self._arrive(observation, labeled[0], last)
         action = self._choose(node)
         counts = self._counts.setdefault(node, {})
         counts[action] = counts.get(action, 0) + 1
@@ -266,30 +263,28 @@ class ExperimentPolicy:
         self._label, self._last = None, _LastStep(node, action, value)
         return value
 
-    def _start(self, observation: Any, label: Label) -> Node:
-        """Return the first node of an episode."""
-        label = as_label(self._live.label(None, observation, label))
-        self._path = []
-        self._tracker.reset(label)
-        read, states = self._reader.reset(label), (0,) * len(self._machines)
-        progress = 0 if read is None else self._goal.after(0, states, read)
-        return Node(self._live.observations(observation), self._states(), progress)
-
-    def _arrive(self, observation: Any, label: Label, last: _LastStep) -> Node:
-        """Return the node that the last step led to, and note its outcome."""
-        label = as_label(self._live.label(last.value, observation, label))
-        self._tracker.step(label)
-        read, symbol = self._reader.step(label), self._live.observations(observation)
-        outcome = StepOutcome(symbol, read, False)
-        outcomes = self._outcomes.setdefault(last.node, {})
-        if outcomes.get(last.action) != outcome:
-            outcomes[last.action] = outcome
-            self._hopeless.clear()
-        progress = self._goal.after(last.node.progress, last.node.states, read)
-        return Node(symbol, self._states(), progress)
-
-    def _states(self) -> States | None:
-        return None if self._tracker.unseen else self._tracker.values
+    def _arrive(self, observation: Any, label: Label, last: _LastStep | None) -> Node:
+        """Return the present node, and note the outcome of the last step, None after a reset."""
+        symbol, tracker = self._live.observations(observation), self._tracker
+        action = None if last is None else last.value
+        label = as_label(self._live.label(action, observation, label))
+        states: States | None = (0,) * len(self._machines)
+        if last is None:
+            self._path, progress = [], 0
+            tracker.reset(label)
+            read = self._reader.reset(label)
+        else:
+            _, states, progress = last.node
+            tracker.step(label)
+            read = self._reader.step(label)
+            outcome = StepOutcome(symbol, read, False)
+            outcomes = self._outcomes.setdefault(last.node, {})
+            if outcomes.get(last.action) != outcome:
+                outcomes[last.action] = outcome
+                self._hopeless.clear()
+        if read is not None:
+            progress = self._goal.after(progress, states, read)
+        return Node(symbol, None if tracker.unseen else tracker.values, progress)
 
     def _choose(self, node: Node) -> Symbol:
         query = self.experiment.query

@@ -211,9 +211,8 @@ class VectorStateTracker:
             for machine in machines.values()
         ]
         self._lagged = machines.timing.lag > 0
-        self._reads_at_reset = (
-            machines.timing.reads_at_reset and not machines.state_uncertainty.starts
-        )
+        starts_are_hidden = machines.state_uncertainty.starts
+        self._reads_at_reset = machines.timing.reads_at_reset and not starts_are_hidden
         self._last: Numbers = np.zeros(environments, np.int64)
 
     def reset(self, labels: Sequence[Any], mask: Mask) -> None:
@@ -315,12 +314,11 @@ class _LabelCodes(dict[Any, int]):
         try:
             return np.fromiter(map(self.__getitem__, labels), np.int64, len(labels))
         except (TypeError, TraceError):  # sets and lists cannot be looked up as they are
-            codes = [self._code(number, spelling) for number, spelling in enumerate(labels)]
-            return np.array(codes, np.int64)
-
-    def _code(self, number: int, spelling: Any) -> int:
-        with locating(f"environment {number}"):
-            return self[as_label(spelling)]
+            codes = np.empty(len(labels), np.int64)
+            for number, spelling in enumerate(labels):
+                with locating(f"environment {number}"):
+                    codes[number] = self[as_label(spelling)]
+            return codes
 
     def __missing__(self, spelling: Any) -> int:
         label = as_label(spelling)

@@ -218,15 +218,10 @@ class LiveTrainer(Trainer):
         super().__post_init__()
         self._rows: dict[Symbol, int] = {}
         self._potentials: list[float] = []
-        self._known_steps: _core.KnownSteps | None = None
         if self.guidance is not None:
             symbols = self.guidance.model.symbols()
             self._rows = {symbol: row for row, symbol in enumerate(symbols)}
             self._potentials = self.guidance.potential.of_augmented_state.tolist()
-            self._known_steps = self.guidance.steps
-        # Of the episode that is played:
-        self._epsilon = 0.0
-        self._return = EpisodeReturn(0.0, 0.0, 0)
         self._row = self._action = 0
         self._inner_code: int | None = None
 
@@ -243,7 +238,7 @@ class LiveTrainer(Trainer):
     def act(self, observation: Any) -> int:
         """Return the learner's action."""
         self._action = self.learner.choose(self._row, self._epsilon)
-        if self._known_steps is not None and self.guidance is not None:
+        if self.guidance is not None and self.guidance.steps is not None:
             model = self.guidance.model
             self._inner_code = model.code(model.augmented.inner_observation)
         return self.first_action + self._action
@@ -254,11 +249,12 @@ class LiveTrainer(Trainer):
         reward, row = finite_reward(reward), self._row
         next_row = row if terminated else self._row_of(next_observation)
         self.learner.update(row, self._action, reward, next_row, bool(terminated))
-        if self._known_steps is not None and self._inner_code is not None:
-            self.learner.imagine(self._known_steps, self._inner_code, self._action, row)
-        total, discounted, steps = self._return
+        steps = None if self.guidance is None else self.guidance.steps
+        if steps is not None and self._inner_code is not None:
+            self.learner.imagine(steps, self._inner_code, self._action, row)
+        total, discounted, length = self._return
         weighted = self._weight * reward
-        self._return = EpisodeReturn(total + reward, discounted + weighted, steps + 1)
+        self._return = EpisodeReturn(total + reward, discounted + weighted, length + 1)
         self._weight *= self.gamma
         self._row = next_row
 
