@@ -238,7 +238,10 @@ def test_an_ignored_first_label_has_no_effect() -> None:
         tables = MachineTables.of(pair, corpus.alphabets)
         taken = run_pass(corpus, StepPass(tables, by_reward=True))
         steps = Steps.of(taken, corpus.alphabets, space)
-        return LabelModel.of(steps, timing, space, steps.transitions(pair)).by
+        transitions = [
+            machine.transitions_for(steps.labels, others=True) for machine in pair.values()
+        ]
+        return LabelModel.of(steps, timing, space, transitions).by
 
     assert depends_on(LabelTiming.CURRENT) == "next observation"
     assert depends_on(LabelTiming.CURRENT_WITH_INITIAL) == "step"

@@ -126,9 +126,12 @@ class Model(ByValue):
             acting = _checked(acting, replace(counts.replay, alphabets=alphabets), trust_constants)
         steps = Steps.of(counts, alphabets, space)
         starts, start_counts, first_label = steps.initial_states(space)
-        labels = LabelModel.of(steps, acting.timing, space, steps.transitions(acting))
-        termination = TerminationModel.of(machines, steps, space)
-        known_steps = KnownSteps(acting, steps, space, labels, termination, trust_constants)
+        transitions = [
+            machine.transitions_for(steps.labels, others=True) for machine in acting.values()
+        ]
+        labels = LabelModel.of(steps, acting.timing, space, transitions)
+        predictors = labels, TerminationModel.of(machines, steps, space)
+        known_steps = KnownSteps(acting, steps, space, transitions, *predictors, trust_constants)
         if is_random or labels is None:
             # Noisy rewards are averaged as recorded; those in files by level, since files may
             # have as many distinct rewards as steps.

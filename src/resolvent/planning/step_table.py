@@ -7,7 +7,6 @@ Labels and endings of steps that were never taken are predicted as far as the ot
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -243,19 +242,18 @@ _STEP_BYTES: Final = 40
 
 @dataclass(frozen=True, eq=False)
 class KnownSteps:
-    """What machines and traces show about steps; `labels` is None if labels are random."""
+    """What machines and traces show about steps; `labels` is None if labels are random.
+
+    `transitions` are each machine's next states by state and label code; the last column is −1.
+    """
 
     machines: Machines
     steps: Steps
     space: StateSpace
+    transitions: Sequence[Codes]
     labels: LabelModel | None
     termination: TerminationModel
     trust_constants: bool
-
-    @cached_property
-    def transitions(self) -> list[Codes]:
-        """Each machine's next states by state and label code."""
-        return self.steps.transitions(self.machines)
 
     def label(self, columns: StepColumns) -> Codes:
         """Return the code of the label read after each step, −1 where it is not known."""

@@ -204,10 +204,6 @@ class Steps:
             alphabets.labels,
         )
 
-    def transitions(self, machines: Machines) -> list[Codes]:
-        """Return each machine's next states by state and label code; the last column is −1."""
-        return [machine.transitions_for(self.labels, others=True) for machine in machines.values()]
-
     def initial_states(self, space: StateSpace) -> tuple[Keys, Keys, Codes]:
         """Return the augmented states that traces begin in, their counts, and the first labels."""
         starts, states = self.starts, [self.starts[name] for name in self.names]

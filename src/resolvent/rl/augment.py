@@ -17,7 +17,7 @@ from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.machines import Basis, Machines, load
 from resolvent.machines.tables import BASIS_BY_CODE
 from resolvent.preprocess.labeling import LabelingFunction
-from resolvent.rl.augmentation import Mode, augmentation, state_names
+from resolvent.rl.augmentation import Mode, augmentation, decode, state_names
 from resolvent.rl.env import LivePreprocessor, check_env, checked_reset, checked_step
 from resolvent.rl.tracker import (
     BeliefTracker,
@@ -103,7 +103,7 @@ class AugmentObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstr
         observation_fn: Callable[[Any], Any] | None = None,
         knowledge: bool | None = None,
     ) -> None:
-        check_env(env, gym.Env, "AugmentObservation", "VectorAugmentObservation for a VectorEnv")
+        check_env(env, gym.Env, "AugmentObservation", "VectorAugmentObservation")
         checked_below = ["env", "machines", "labeling_fn"]
         check_arguments(AugmentObservation.__init__, locals(), leaving=checked_below)
         self.machines = _machines_of(machines)
@@ -178,7 +178,7 @@ class AugmentObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstr
 
     def decode(self, observation: int) -> tuple[int, ...]:
         """Return the inner observation and all states of a "discrete" one."""
-        return self._shape.decode(observation)
+        return decode(self._shape, observation)
 
     def _augmented(self, observation: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         tracker = self._tracker
@@ -223,9 +223,7 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         observation_fn: Callable[[Any], Any] | None = None,
         knowledge: bool = False,
     ) -> None:
-        check_env(
-            envs, gym.vector.VectorEnv, "VectorAugmentObservation", "AugmentObservation for an Env"
-        )
+        check_env(envs, gym.vector.VectorEnv, "VectorAugmentObservation", "AugmentObservation")
         checked_below = ["envs", "machines", "labeling_fn"]
         check_arguments(VectorAugmentObservation.__init__, locals(), leaving=checked_below)
         super().__init__(envs)
@@ -279,7 +277,7 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
 
     def decode(self, observations: Any) -> list[tuple[int, ...]]:
         """Return the observation and all states of each "discrete" one."""
-        return [self._shape.decode(observation) for observation in observations]
+        return [decode(self._shape, observation) for observation in observations]
 
     def _augmented(self, observations: Any) -> Any:
         return self._shape.augment_batch(observations, self._visible())

@@ -1,13 +1,13 @@
 """Join observations and the states of machines into one observation, in one of four shapes.
 
 Input: an observation and a state for each machine, in the order of the machines, for one
-environment or for a batch. Output: an observation of the shape's space. Stable-Baselines3 takes a
-Dict of arrays and of numbers from 0 on; nested Dicts, Tuples and Texts are split into parts.
+environment or for a batch; in mode "belief" the probabilities of the states. Output: an
+observation of the shape's space. Stable-Baselines3 takes a Dict of arrays and of numbers from 0 on;
+nested Dicts, Tuples and Texts are split into parts.
 """
 
 import operator
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -152,55 +152,12 @@ def _row(lowest: Any, dtype: Any, numbers: Any) -> NDArray[Any]:
     return np.ravel(numbers - lowest).astype(dtype)
 
 
-class Augmentation(ABC):
-    """A shape of augmented observations, which fill `space`; not every inner space fits it."""
-
-    space: gym.Space[Any]
-
-    @abstractmethod
-    def augment(self, observation: Any, states: Sequence[Any]) -> Any:
-        """Return the augmented observation of one environment.
-
-        `states` has a state for each machine; in mode "belief" an array of probabilities.
-        """
-
-    @abstractmethod
-    def augment_batch(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
-        """Return the augmented observations of a batch, from a column of states a machine."""
-
-    def decode(self, observation: Any) -> tuple[Any, ...]:
-        """Return the inner observation and the states of a "discrete" observation."""
-        raise OptionError(
-            'only observations of mode="discrete" need decoding: '
-            'elsewhere read the states in info, such as info["transition_state"]'
-        )
-
-
 def state_names(machines: Machines) -> list[str]:
     """Return the keys of the machines' states in observations and infos."""
     return [f"{name}_state" for name in machines]
 
 
-def augmentation(mode: Mode, inner: gym.Space[Any], machines: Machines) -> Augmentation:
-    """Return the shape of a mode for observations of a space."""
-    counts = [machine.states for machine in machines.values()]
-    sizes = dict(zip(state_names(machines), counts, strict=True))
-    if mode == "dict":
-        return _InDict(inner, {name: spaces.Discrete(size) for name, size in sizes.items()})
-    if mode == "belief":
-        boxes = [spaces.Box(0.0, 1.0, (size,), np.float32) for size in counts]
-        names = [f"{name}_belief" for name in machines]
-        return _InDict(inner, dict(zip(names, boxes, strict=True)))
-    check_fixed_size(mode, inner)
-    shapes: dict[str, type[Flat | _Columns | _Numbered]] = {
-        "flatten": Flat,
-        "multidiscrete": _Columns,
-        "discrete": _Numbered,
-    }
-    return shapes[mode](inner, sizes)
-
-
-class _InDict(Augmentation):
+class _InDict:
     """A Dict on one level: the observation or its parts, and a key for each machine.
 
     An observation that learners take as it is stays whole, under "observation".
@@ -248,7 +205,7 @@ class _InDict(Augmentation):
         return {**inside, **{name: column.copy() for name, column in columns}}
 
 
-class Flat(Augmentation):
+class Flat:
     """One vector: the flattened observation, then the state of each machine one-hot.
 
     It has the dtype of the flattened observation.
@@ -268,7 +225,7 @@ class Flat(Augmentation):
         self._width = flat.shape[0]
         self._columns = [self._width + sum(counts[:number]) for number in range(len(counts))]
 
-    def augment(self, observation: Any, states: Sequence[int]) -> Any:
+    def augment(self, observation: Any, states: Sequence[Any]) -> Any:
         """Return one vector."""
         vector = np.zeros(self._length, self._dtype)
         if self._start is None:
@@ -297,7 +254,7 @@ class Flat(Augmentation):
         return matrix
 
 
-class _Columns(Augmentation):
+class _Columns:
     """[observation …, transition state, reward state, …], each counted from 0."""
 
     def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
@@ -315,7 +272,7 @@ class _Columns(Augmentation):
         self._width = len(widths)
         self._is_row = isinstance(inner, spaces.MultiDiscrete)
 
-    def augment(self, observation: Any, states: Sequence[int]) -> Any:
+    def augment(self, observation: Any, states: Sequence[Any]) -> Any:
         seen = observation - self._start
         columns = seen.tolist() if self._is_row else [seen]
         return np.array([*columns, *states], np.int64)
@@ -329,7 +286,7 @@ class _Columns(Augmentation):
         return rows
 
 
-class _Numbered(Augmentation):
+class _Numbered:
     """One number: ((observation − start) · |Q| + transition state) · |U| + reward state, …."""
 
     def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
@@ -342,7 +299,7 @@ class _Numbered(Augmentation):
         self.space = spaces.Discrete(int(inner.n) * prod(self._sizes))
         self._start = int(inner.start)
 
-    def augment(self, observation: Any, states: Sequence[int]) -> Any:
+    def augment(self, observation: Any, states: Sequence[Any]) -> Any:
         number = int(observation) - self._start
         for size, state in zip(self._sizes, states, strict=True):
             number = number * size + state
@@ -360,3 +317,35 @@ class _Numbered(Augmentation):
             number, state = divmod(number, size)
             states.append(state)
         return number + self._start, *reversed(states)
+
+
+Augmentation: TypeAlias = _InDict | Flat | _Columns | _Numbered
+
+
+def augmentation(mode: Mode, inner: gym.Space[Any], machines: Machines) -> Augmentation:
+    """Return the shape of a mode for observations of a space."""
+    counts = [machine.states for machine in machines.values()]
+    sizes = dict(zip(state_names(machines), counts, strict=True))
+    if mode == "dict":
+        return _InDict(inner, {name: spaces.Discrete(size) for name, size in sizes.items()})
+    if mode == "belief":
+        boxes = [spaces.Box(0.0, 1.0, (size,), np.float32) for size in counts]
+        names = [f"{name}_belief" for name in machines]
+        return _InDict(inner, dict(zip(names, boxes, strict=True)))
+    check_fixed_size(mode, inner)
+    shapes: dict[str, type[Flat | _Columns | _Numbered]] = {
+        "flatten": Flat,
+        "multidiscrete": _Columns,
+        "discrete": _Numbered,
+    }
+    return shapes[mode](inner, sizes)
+
+
+def decode(shape: Augmentation, observation: Any) -> tuple[Any, ...]:
+    """Return the inner observation and the states of an observation in mode "discrete"."""
+    if isinstance(shape, _Numbered):
+        return shape.decode(observation)
+    raise OptionError(
+        'only observations of mode="discrete" need decoding: '
+        'elsewhere read the states in info, such as info["transition_state"]'
+    )

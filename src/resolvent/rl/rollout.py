@@ -122,27 +122,20 @@ def random_policy(env: AnyEnv, seed: int | None) -> Callable[[Any], Any]:
     return lambda observation: space.sample()
 
 
-@dataclass(frozen=True)
 class StepEncoder:
     """Translates the values of an environment into the columns of episodes.
 
-    `info_columns` are the names of further columns, which infos have.
+    `columns` are the names of further columns, which infos have.
     """
 
-    observations: SymbolEncoder
-    actions: SymbolEncoder
-    info_columns: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         env: AnyEnv,
         observation_fn: Callable[[Any], Any] | None,
-        info_columns: Sequence[str] = (),
-    ) -> "StepEncoder":
-        """Return the encoder for the values of an environment."""
-        observations = SymbolEncoder(env, OBSERVATION, observation_fn)
-        return cls(observations, SymbolEncoder(env, ACTION), tuple(info_columns))
+        columns: Sequence[str] = (),
+    ) -> None:
+        self.observations = SymbolEncoder(env, OBSERVATION, observation_fn)
+        self.actions, self.columns = SymbolEncoder(env, ACTION), columns
 
     def labeling_fn(
         self, labeling: LabelingFunction | None, labeling_fn: Callable[..., Any] | None
@@ -154,11 +147,8 @@ class StepEncoder:
 
     def begin(self, observation: Any, label: Any) -> Episode:
         """Return a new episode, which begins with an observation and its label."""
-        columns: Episode = {
-            OBSERVATION: [self.observations(observation)],
-            LABEL: [as_label(label)],
-        }
-        return columns | {name: [] for name in (ACTION, REWARD, *self.info_columns)}
+        first: Episode = {OBSERVATION: [self.observations(observation)], LABEL: [as_label(label)]}
+        return {**first, **{name: [] for name in (ACTION, REWARD, *self.columns)}}
 
     def step(
         self, episode: Episode, action: Any, reward: Any, observation: Any, label: Any, info: Info
@@ -169,7 +159,7 @@ class StepEncoder:
             REWARD: finite_reward(reward),
             OBSERVATION: self.observations(observation),
             LABEL: as_label(label),
-            **{name: info_column(info, name) for name in self.info_columns},
+            **{name: info_column(info, name) for name in self.columns},
         }
         for name, value in row.items():
             episode[name].append(value)
@@ -197,7 +187,7 @@ class Recorder:
             self._wrapper = recordable_inside(env)
             env, observation_fn = self._wrapper.env, observation_fn or self._wrapper.observation_fn
             labeling_fn = labeling_fn or self._wrapper.labeling_fn
-        self._encoder = StepEncoder.of(env, observation_fn, columns)
+        self._encoder = StepEncoder(env, observation_fn, columns)
         self._labels = LabelSource(env, self._encoder.labeling_fn(labeling, labeling_fn))
         self._finished = EpisodeBuilder()
         self._observation: Any = None
@@ -393,7 +383,7 @@ class _VectorRecorder:
 
     def __init__(self, envs: VectorEnv, options: RolloutOptions, episodes: int) -> None:
         with one_environment(envs) as env:
-            self._encoder = StepEncoder.of(env, options.observation_fn, options.columns)
+            self._encoder = StepEncoder(env, options.observation_fn, options.columns)
         labeling_fn = self._encoder.labeling_fn(options.labeling, options.labeling_fn)
         self.finished = 0
         self._envs, self._options, self._wanted = envs, options, episodes

@@ -176,7 +176,7 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         gamma: float | None = None,
         **label_options: Unpack[LabelOptions],
     ) -> None:
-        check_env(env, gym.Env, "ShapeReward", "VectorShapeReward for a VectorEnv")
+        check_env(env, gym.Env, "ShapeReward", "VectorShapeReward")
         check_arguments(ShapeReward.__init__, locals(), leaving=["env", "plan"])
         gym.utils.RecordConstructorArgs.__init__(
             self, plan=plan, gamma=gamma, **label_options, _disable_deepcopy=True

@@ -211,7 +211,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
         self._flat = Flat(inner, dict.fromkeys(names, most_states))
         super().__init__(venv, observation_space=self._flat.space)
         self._batch_space = batch_space(inner, venv.num_envs)
-        self._encoder = StepEncoder.of(_StandIn(venv), observation_fn)
+        self._encoder = StepEncoder(_StandIn(venv), observation_fn)
         labels = self._inference_options.labels
         if labeling_fn is None and (labels == "auto" or not labels.is_given):
             labeling_fn = reported_label
@@ -271,14 +271,17 @@ class OnlineMachineWrapper(VecEnvWrapper):
         self.steps += 1
         before, self._raw = self._raw, split(self._batch_space, observations)
         for number, done in enumerate(dones):
-            info = infos[number]
+            info, reward = infos[number], rewards[number]
+            played, action = self._running[number], self._sent_actions[number]
             reached = info["terminal_observation"] if done else self._raw[number]
             with locating(f"environment {number}"):
-                slots = self._step(number, before[number], reached, rewards[number], info)
+                label = self._labels.after_step(before[number], action, reward, reached, info)
+                self._encoder.step(played.columns, action, reward, reached, label, info)
+                slots = played.read()
             if done:
                 infos[number] = {**info, "terminal_observation": self._flat.augment(reached, slots)}
                 terminated = not info.get("TimeLimit.truncated", False)
-                self._end(self._running[number], terminated=terminated)
+                self._end(played, terminated=terminated)
                 self._running[number] = self._begin(number)
         return self._extended(observations), rewards, dones, infos
 
@@ -319,14 +322,6 @@ class OnlineMachineWrapper(VecEnvWrapper):
             played.follow(self.shown)
             columns = np.eye(self.shown.size, dtype=self._flat.space.dtype)[np.array(played.slots)]
             yield played.environment, played.first, columns.reshape(len(played.slots), -1)
-
-    def _step(
-        self, number: int, before: Any, reached: Any, reward: Any, info: Any
-    ) -> tuple[int, ...]:
-        played, action = self._running[number], self._sent_actions[number]
-        label = self._labels.after_step(before, action, reward, reached, info)
-        self._encoder.step(played.columns, action, reward, reached, label, info)
-        return played.read()
 
     def _begin(self, number: int) -> _PlayedEpisode:
         observation = self._raw[number]
