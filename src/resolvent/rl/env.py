@@ -377,20 +377,9 @@ class TabularEnv(Protocol):
     def state(self) -> int:
         """The true state."""
 
-    def rollouts(
-        self,
-        episodes: int,
-        seed: int | None,
-        actions: np.random.Generator,
-        max_steps: int | None,
-        time_limit: int | None,
-        progress: Callable[[float], object] | None,
-    ) -> TraceSet:
-        """Return the traces that resets and steps with these random numbers would give.
-
-        An episode that terminates in step `time_limit` counts as truncated, too, as in Gymnasium;
-        in step `max_steps` it does not.
-        """
+    @property
+    def rollouts(self) -> Callable[..., TraceSet]:
+        """Plays episodes: see `World.rollouts`."""
 
 
 def tabular_env(env: gym.Env[Any, Any]) -> TabularEnv | None:

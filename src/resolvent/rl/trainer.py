@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -109,16 +109,15 @@ def q_learning(
     epsilons = [epsilon]
     while len(epsilons) < episodes:
         epsilons.append(max(epsilon_min, epsilons[-1] * epsilon_decay))
+    evaluations = []
     for number, rate in enumerate(epsilons):
         with locating(f"episode {number}"):
-            played = trainer.play(seed if number == 0 else None, rate, max_steps)
-            trainer.episodes.append(played)
-            trainer.steps += played.steps
-        if evaluate_every and (number + 1) % evaluate_every == 0:
-            trainer.evaluate()
+            trainer.play(seed if number == 0 else None, rate, max_steps)
+        if isinstance(view, TabularView) and evaluate_every and (number + 1) % evaluate_every == 0:
+            evaluations.append(trainer.evaluate(view))
         if progress is not None:
             progress((number + 1) / episodes)
-    return trainer.table(epsilons, is_shaped=bool(shaping))
+    return trainer.table(epsilons, evaluations, is_shaped=bool(shaping))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,17 +132,9 @@ class Guidance:
     potential: Potential
 
 
-class EpisodeReturn(NamedTuple):
-    """The return and the length of an episode."""
-
-    total: float
-    discounted: float
-    steps: int
-
-
 @dataclass
 class Trainer(ABC):
-    """A learner in an environment, its episodes and its evaluations.
+    """A learner in an environment, and the return, discounted return and length of its episodes.
 
     The learner's table has a row for each of the model's augmented states first, then for others in
     the order in which they are met.
@@ -156,9 +147,7 @@ class Trainer(ABC):
     gamma: float
     guidance: Guidance | None
     view: TabularView | str
-    episodes: list[EpisodeReturn] = field(default_factory=list)
-    steps: int = 0
-    evaluations: list[Evaluation] = field(default_factory=list)
+    episodes: list[tuple[float, float, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.first_action = int(self.env.action_space.start)  # type: ignore[attr-defined]
@@ -167,7 +156,7 @@ class Trainer(ABC):
                 self.learner.add(potential)
 
     @abstractmethod
-    def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> EpisodeReturn:
+    def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> None:
         """Play an episode, learning at each step."""
 
     @abstractmethod
@@ -178,14 +167,12 @@ class Trainer(ABC):
     def potentials(self) -> NDArray[np.float64]:
         """Return the potential of each row."""
 
-    def evaluate(self) -> None:
-        """Evaluate the present policy exactly, and store its value."""
-        if isinstance(self.view, TabularView):
-            tables, rows = self.in_tables(self.view)
-            policy = self.values()[rows].argmax(axis=1)
-            value = evaluate_exactly(self.view, tables, policy, self.gamma)
-            value = replace(value, episode=len(self.episodes), steps=self.steps)
-            self.evaluations.append(value)
+    def evaluate(self, view: TabularView) -> Evaluation:
+        """Return the exact value of the present policy."""
+        tables, rows = self.in_tables(view)
+        value = evaluate_exactly(view, tables, self.values()[rows].argmax(axis=1), self.gamma)
+        steps = sum(length for _, _, length in self.episodes)
+        return replace(value, episode=len(self.episodes), steps=steps)
 
     def in_tables(self, view: TabularView) -> tuple[_core.Lessons, Any]:
         """Return tables that number observations, and the rows of these."""
@@ -195,7 +182,9 @@ class Trainer(ABC):
         """Return the table: a row for each observation, a column for each action."""
         return self.learner.values().reshape(self.learner.situations, -1)
 
-    def table(self, epsilons: Sequence[float], *, is_shaped: bool) -> QTable:
+    def table(
+        self, epsilons: Sequence[float], evaluations: Sequence[Evaluation], *, is_shaped: bool
+    ) -> QTable:
         """Return what was learned, given the exploration rate of each episode."""
         total, discounted, steps = zip(*self.episodes, strict=True)
         curve = Curve(
@@ -205,7 +194,7 @@ class Trainer(ABC):
         if is_shaped:
             values += self.potentials()[:, None]
         names = [SymbolEncoder(self.env, column).names for column in (OBSERVATION, ACTION)]
-        learned = values, tuple(self.symbols()), curve, self.gamma, tuple(self.evaluations)
+        learned = values, tuple(self.symbols()), curve, self.gamma, tuple(evaluations)
         return QTable(*learned, self.engine, self.first_action, *names)
 
 
@@ -225,11 +214,12 @@ class LiveTrainer(Trainer):
         self._row = self._action = 0
         self._inner_code: int | None = None
 
-    def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> EpisodeReturn:
+    def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> None:
         """Play an episode, a step at a time."""
-        self._epsilon, self._return, self._weight = epsilon, EpisodeReturn(0.0, 0.0, 0), 1.0
+        self._epsilon, self._weight = epsilon, 1.0
+        self._total, self._discounted, self._length = 0.0, 0.0, 0
         play_episode(self.env, self, seed=seed, max_steps=max_steps)
-        return self._return
+        self.episodes.append((self._total, self._discounted, self._length))
 
     def begin(self, observation: Any, info: dict[str, Any]) -> None:
         """Look up the row of the first observation."""
@@ -252,10 +242,10 @@ class LiveTrainer(Trainer):
         steps = None if self.guidance is None else self.guidance.steps
         if steps is not None and self._inner_code is not None:
             self.learner.imagine(steps, self._inner_code, self._action, row)
-        total, discounted, length = self._return
-        weighted = self._weight * reward
-        self._return = EpisodeReturn(total + reward, discounted + weighted, length + 1)
+        self._total += reward
+        self._discounted += self._weight * reward
         self._weight *= self.gamma
+        self._length += 1
         self._row = next_row
 
     def symbols(self) -> list[Symbol]:
@@ -300,7 +290,7 @@ class TabularTrainer(Trainer):
         self.tables = view.episode_tables(guidance.steps, known_observation, potential)
         self.tables.expect(np.array(guidance.model.augmented_states, np.int32).ravel())
 
-    def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> EpisodeReturn:
+    def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> None:
         """Play an episode, many steps at a time."""
         self.env.reset(seed=seed)
         self.tables.begin(self.learner, self.view.world.state)
@@ -310,7 +300,7 @@ class TabularTrainer(Trainer):
             if self.tables.run(self.learner, epsilon, steps):
                 break
             remaining -= steps
-        return EpisodeReturn(*self.tables.played)
+        self.episodes.append(self.tables.played)
 
     def in_tables(self, view: TabularView) -> tuple[_core.Lessons, Any]:
         """Return its own tables, which number all rows."""
