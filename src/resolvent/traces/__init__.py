@@ -15,15 +15,13 @@ from resolvent.traces.symbols import (
     symbol_text,
 )
 from resolvent.traces.trace import Trace
-from resolvent.traces.trace_set import StepColumn, TraceSet
-from resolvent.traces.vocabulary import Codes, Interner, Vocabulary
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes, Vocabulary
 
 __all__ = [
     "NO_EVENT",
     "Codes",
-    "Interner",
     "Label",
-    "StepColumn",
     "Symbol",
     "Trace",
     "TraceDataset",

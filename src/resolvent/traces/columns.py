@@ -44,9 +44,6 @@ def canonical_column(
     """Return a column as trace sets have it: without unused values, the others sorted.
 
     `in_order`: they are sorted already.
-
-    >>> canonical_column("cost", ([30, 10, 20], np.int32([0, 2, 0])))
-    (Vocabulary([20, 30]), array([1, 0, 1], dtype=int32))
     """
     values = column[0]
     try:
@@ -217,11 +214,7 @@ class EpisodeBuilder(ColumnBuilder):
 
 
 def row_bytes(rows: NDArray[Any]) -> list[bytes]:
-    """Return each row of an array as bytes, which are equal for equal rows.
-
-    >>> [list(row) for row in row_bytes(np.array([[True, False], [True, True]]))]
-    [[1, 0], [1, 1]]
-    """
+    """Return each row of an array as bytes, which are equal for equal rows."""
     if not rows.size:
         return [b""] * len(rows)
     rows = np.ascontiguousarray(rows).reshape(len(rows), -1)

@@ -28,12 +28,6 @@ class TraceDigest:
 
     `residues` are two polynomials of the traces' keys, modulo a prime. A key depends only on
     the content of its trace, so digests of shards add up in any grouping.
-
-    >>> a, b, c = (TraceDigest.of(np.array([key]), steps=7) for key in (1, 2, 3))
-    >>> (a + b) + c == a + (b + c) == TraceDigest.of(np.array([1, 2, 3]), steps=21)
-    True
-    >>> a + b == b + a
-    False
     """
 
     traces: int = 0

@@ -226,13 +226,7 @@ def as_names(names: ColumnNames | None) -> tuple[str, ...]:
 
 
 def table_schema(arguments: Mapping[str, Any]) -> TableSchema:
-    """Return the schema that arguments of `read_table`, or of `read_log`, describe, checked.
-
-    >>> table_schema({"observation": [0, 1], "outputs": {"cost": 3}}).columns
-    ('0', '1', '3')
-    >>> table_schema({"episode": "run", "input": "event", "output": "answer"}).layout
-    'log'
-    """
+    """Return the schema that arguments of `read_table`, or of `read_log`, describe, checked."""
     is_log = not arguments.keys().isdisjoint(_OF_LOGS)
     if is_log:
         for name in arguments.keys() - {*_OF_LOGS, "episode", "order"}:

@@ -368,9 +368,6 @@ class LabelFunction:
     """Call a labeling function with the parameters that it takes; `reads` names them.
 
     With `checked`, its errors become trace errors that show the call.
-
-    >>> LabelFunction(lambda observation: "key").after_step(0, 1, 0.0, 2, {})
-    frozenset({'key'})
     """
 
     def __init__(self, labeling_fn: Callable[..., Any], *, checked: bool = True) -> None:

@@ -91,13 +91,6 @@ class Interner(dict[V, int], Generic[V]):
 
     All values must be of one type, because 1, 1.0 and True are the same key of a dict and
     yet different symbols. Ints mixed with floats become floats.
-
-    >>> seen = Interner()
-    >>> seen.encode(["b", "a", "b"]).tolist(), seen.values_in_order()
-    ([0, 1, 0], ['b', 'a'])
-    >>> seen.encode(["a", 7])
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: step 1: 7 is an int, but the first value was a str; use one type
     """
 
     def __init__(self) -> None:

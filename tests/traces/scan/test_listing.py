@@ -196,3 +196,10 @@ def test_a_file_that_changes_between_two_passes(folder):
 def test_arguments_that_do_not_fit_together(folder, columns, message):
     with pytest.raises(rs.OptionError, match=message):
         rs.scan_traces(folder, **columns)
+
+
+def test_a_column_that_occurs_twice(tmp_path):
+    table = pa.table([[1, 1], [2, 2], ["a", "b"]], names=["run", "run", "seen"])
+    pq.write_table(table, tmp_path / "log.parquet")
+    with pytest.raises(rs.TraceError, match=r"log\.parquet: there are several columns `run`"):
+        rs.scan_traces(tmp_path / "log.parquet", episode="run", observation="seen")

@@ -103,9 +103,6 @@ def distinct(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
     """Return the distinct values of a column and the code of each row.
 
     Nested values may repeat, because Arrow cannot compare them.
-
-    >>> distinct(pa.chunked_array([["b", "a"], ["b", None]]))
-    (['b', 'a', None], array([0, 1, 0, 2], dtype=int32))
     """
     dtype = column.type
     if pa.types.is_dictionary(dtype):
@@ -219,7 +216,13 @@ def sort_by_episode(
     Without `episode` all rows are one episode; without `order` the rows of an episode keep
     the order of the table.
     """
-    groups = [_ranks(table[name], name, locate) for name in episode]
+    for name in (*episode, *order):
+        if table[name].null_count:
+            row = int(np.argmax(nulls(table[name])))
+            raise TraceError(
+                f"{locate(row)}: the column `{visible(name)}` has no value: every row needs its own"
+            )
+    groups = [_ranks(table[name], name) for name in episode]
     times = [_times(table[name], name, locate) for name in order]
     keys = [*groups, *times]
     if all(key.dtype.kind in "iu" and np.can_cast(key.dtype, np.int64) for key in keys):
@@ -262,17 +265,8 @@ def _refuse_repeat(
     )
 
 
-def _check_present(column: pa.ChunkedArray, name: str, locate: Locate) -> None:
-    if column.null_count:
-        row = int(np.argmax(nulls(column)))
-        raise TraceError(
-            f"{locate(row)}: the column `{visible(name)}` has no value: every row needs its own"
-        )
-
-
-def _ranks(column: pa.ChunkedArray, name: str, locate: Locate) -> NDArray[Any]:
+def _ranks(column: pa.ChunkedArray, name: str) -> NDArray[Any]:
     """Return integers in the order of the values."""
-    _check_present(column, name, locate)
     if pa.types.is_integer(column.type):
         return np.asarray(column.to_numpy())
     values, codes = distinct(column)
@@ -288,7 +282,6 @@ def _ranks(column: pa.ChunkedArray, name: str, locate: Locate) -> NDArray[Any]:
 
 def _times(column: pa.ChunkedArray, name: str, locate: Locate) -> NDArray[Any]:
     """Return numbers in the order of the rows' times."""
-    _check_present(column, name, locate)
     if is_text(column.type):
         column = _parsed(column, name)
     dtype = column.type
@@ -304,7 +297,7 @@ def _times(column: pa.ChunkedArray, name: str, locate: Locate) -> NDArray[Any]:
             )
         return numbers
     if pa.types.is_decimal(dtype):
-        return _ranks(column, name, locate)
+        return _ranks(column, name)
     if pa.types.is_temporal(dtype):
         width = pa.int32() if dtype.bit_width == 32 else pa.int64()
         return np.asarray(column.cast(width).to_numpy())

@@ -17,7 +17,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -153,17 +153,12 @@ def read_json_lines(lines: Iterable[Line], columns: Sequence[str] = ()) -> Trace
     """Read one trace from each line.
 
     `columns` names keys of the line to read as columns, beside those under `"columns"`.
-
-    >>> text = b'{"observations":[0,1], "labels":[[],["key"]], "actions":["up"], "cost":[1]}'
-    >>> read_json_lines([Line("line 1", text)], columns=["cost"])[0]
-    Trace(observations=(0, 1), labels=(frozenset(), frozenset({'key'})), actions=('up',), \
-rewards=None, terminated=False, truncated=False, columns={'cost': (1,)})
     """
     decoder = msgspec.json.Decoder(_Episode)
     episodes = EpisodeBuilder()
     for location, text in lines:
         try:
-            episode = _decode_line(decoder, text, _location, _SHAPE)
+            episode = _decode_line(decoder, text, _SHAPE)
             lists = {
                 OBSERVATION: episode.observations,
                 LABEL: episode.labels,
@@ -184,7 +179,7 @@ def _step_columns(
         columns |= {check_column_name(name): values for name, values in episode.columns.items()}
     beside: dict[str, msgspec.Raw] = {}
     if set(names).difference(columns):
-        beside = _decode_line(_KEYS_DECODER, text, _location, _SHAPE)
+        beside = _decode_line(_KEYS_DECODER, text, _SHAPE)
     for name in names:
         if name not in columns:
             if name not in beside:
@@ -192,14 +187,8 @@ def _step_columns(
                 raise missing_column_error(name, sorted(existing))
             with locating(name):
                 part = bytes(beside[name]) + b"\n"  # with an end, as a whole line has
-                columns[name] = _decode_line(_LIST_DECODER, part, _location, _SHAPE)
+                columns[name] = _decode_line(_LIST_DECODER, part, _SHAPE)
     return columns
-
-
-def _location(path: str) -> str:
-    if match := _STEP_PATH.match(path):
-        return f"step {match[2]}: the {match[1]}"
-    return path.removeprefix("$.")
 
 
 def json_lines(traces: TraceSet) -> Iterator[bytes]:
@@ -222,13 +211,7 @@ def json_lines(traces: TraceSet) -> Iterator[bytes]:
 
 
 def read_paper_lines(lines: Iterable[Line], columns: Sequence[str] = ()) -> TraceSet:
-    """Read one trace from each line; the format has no further columns.
-
-    >>> text = b'[[["None", 7], "up", 0.5], [["key", 8], "up", 0.5]]'
-    >>> read_paper_lines([Line("line 1", text)])[0]
-    Trace(observations=(7, 8), labels=(frozenset(), frozenset({'key'})), actions=('up',), \
-rewards=(0.5,), terminated=True, truncated=False)
-    """
+    """Read one trace from each line; the format has no further columns."""
     if columns:
         raise missing_column_error(columns[0], ())
     entries = _EntryTable()
@@ -278,7 +261,7 @@ class _EntryTable(dict[bytes, int]):
         if len(self) < MAX_TEXTS and (rows := self._rows_by_text(text.strip())) is not None:
             return rows
         first = self._count
-        self._add(_decode_line(_ENTRIES_DECODER, text, _entry_location, _PAPER_SHAPE))
+        self._add(_decode_line(_ENTRIES_DECODER, text, _PAPER_SHAPE))
         return np.arange(first, self._count, dtype=np.int32)
 
     def _rows_by_text(self, text: bytes) -> NDArray[np.int32] | None:
@@ -319,12 +302,6 @@ class _EntryTable(dict[bytes, int]):
         return {name: canonical_column(name, column) for name, column in columns.items()}
 
 
-def _entry_location(path: str) -> str:
-    if match := _ENTRY_PATH.match(path):
-        return f"step {match[1]}" + _ENTRY_PARTS.get(match[2], "")
-    return path
-
-
 def paper_lines(traces: TraceSet) -> Iterator[bytes]:
     """Yield one line for each trace; `TraceError` for content that the format cannot hold."""
     if tuple(traces.columns) != (REWARD,):
@@ -359,27 +336,34 @@ def _spelling(label: Label) -> str:
 # --- Decoding and encoding ----------------------------------------------------------------------
 
 
-def _decode_line(
-    decoder: msgspec.json.Decoder[T], text: bytes, locate: Callable[[str], str], shape: str
-) -> T:
-    """Decode a line, of a `shape`; `locate` turns a path such as `$.rewards[3]` into words."""
+def _decode_line(decoder: msgspec.json.Decoder[T], text: bytes, shape: str) -> T:
+    """Decode a line of JSON, of a `shape`; a `TraceError` describes the first mistake."""
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `")
         message = message[0].lower() + message[1:]
-        location = f"{locate(path.rstrip('`'))}: " if path else ""
+        location = f"{_location(path.rstrip('`'))}: " if path else ""
         raise TraceError(f"{location}{message}; a line should be {shape}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise TraceError(_malformed_text(text, error, locate)) from error
+        raise TraceError(_malformed_text(text, error)) from error
 
 
-def _malformed_text(text: bytes, error: Exception, locate: Callable[[str], str]) -> str:
+def _location(path: str) -> str:
+    """Return a path within a line, such as `$.rewards[3]` or `$[3][2]`, in words."""
+    if match := _STEP_PATH.match(path):
+        return f"step {match[2]}: the {match[1]}"
+    if match := _ENTRY_PATH.match(path):
+        return f"step {match[1]}" + _ENTRY_PARTS.get(match[2], "")
+    return path.removeprefix("$.")
+
+
+def _malformed_text(text: bytes, error: Exception) -> str:
     # JSON has no NaN and no Infinity, yet much software writes them. Python's own decoder
     # accepts them, so it can locate them.
     with suppress(ValueError, RecursionError):
         if not_finite := _first_not_finite(json.loads(text), "$"):
-            return f"{locate(not_finite[0])} is {not_finite[1]}; numbers must be finite"
+            return f"{_location(not_finite[0])} is {not_finite[1]}; numbers must be finite"
     if not text.endswith(b"\n"):
         return (
             f"the last line has no end and is not whole ({error}): "

@@ -37,7 +37,14 @@ from resolvent.traces.schema import (
     column_text,
     missing_column_error,
 )
-from resolvent.traces.symbols import INFO_KEYS, NO_EVENT_TEXT, Label, LabelFunction, as_symbol
+from resolvent.traces.symbols import (
+    INFO_KEYS,
+    NO_EVENT_TEXT,
+    Label,
+    LabelFunction,
+    as_array,
+    as_symbol,
+)
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
@@ -269,25 +276,21 @@ def write_minari(traces: TraceSet, dataset_id: str) -> None:
     if not len(traces):
         raise TraceError(f"there are no traces to write to {name}")
     with locating(name):
-        labels = [_label_text(label) for label in traces.labels]
+        labels = list(map(_label_text, traces.labels))
         if REWARD not in traces.columns:
             raise TraceError(
                 "the traces have no rewards, and Minari needs them: write jsonl instead"
             )
-        further = {
-            column: _Encoding(values)
-            for column, (values, _) in traces.columns.items()
-            if column != REWARD
-        }
+        further = [column for column in traces.columns if column != REWARD]
         for column in further:
             # HDF5 takes these names for paths, or ends them there.
             if "/" in column or "\0" in column or column == ".":
                 raise TraceError(f"Minari cannot hold a {column_text(column)}: write jsonl instead")
-    observations, actions = _Encoding(traces.observations), _Encoding(traces.actions)
+    encodings = {name: _Encoding(traces.values[name]) for name in (OBSERVATION, ACTION, *further)}
     meanings = {
-        "observations": observations.meanings,
-        "actions": actions.meanings,
-        "columns": {column: encoding.meanings for column, encoding in further.items()},
+        "observations": encodings[OBSERVATION].meanings,
+        "actions": encodings[ACTION].meanings,
+        "columns": {column: encodings[column].meanings for column in further},
     }
     with _plain_errors(name):
         minari = import_module("minari")
@@ -303,9 +306,9 @@ def write_minari(traces: TraceSet, dataset_id: str) -> None:
                 warnings.filterwarnings("ignore", category=UserWarning, module="minari")
                 dataset = minari.create_dataset_from_buffers(
                     dataset_id,
-                    list(_buffers(traces, observations, labels, actions, further)),
-                    observation_space=observations.space,
-                    action_space=actions.space,
+                    list(_buffers(traces, labels, encodings)),
+                    observation_space=encodings[OBSERVATION].space,
+                    action_space=encodings[ACTION].space,
                     description="Traces written by Resolvent; labels are in the infos.",
                 )
             dataset.storage.update_metadata(
@@ -363,11 +366,8 @@ class _Encoding:
 
 def _as_numbers(symbols: list[Any]) -> NDArray[Any] | None:
     """Return symbols as one array of int64 or float64; None if that would change them."""
-    try:
-        array = np.array(symbols)
-    except (ValueError, OverflowError):
-        return None
-    if array.dtype not in (np.int64, np.float64) or not array.size:
+    array = as_array(tuple(symbols))
+    if array is None or array.dtype not in (np.int64, np.float64):
         return None
     # JSON distinguishes 1 from 1.0 and from true, which Python's == does not.
     is_same = msgspec.json.encode(array.tolist()) == msgspec.json.encode(symbols)
@@ -375,11 +375,7 @@ def _as_numbers(symbols: list[Any]) -> NDArray[Any] | None:
 
 
 def _buffers(
-    traces: TraceSet,
-    observations: _Encoding,
-    labels: Sequence[str],
-    actions: _Encoding,
-    further: Mapping[str, _Encoding],
+    traces: TraceSet, labels: Sequence[str], encodings: Mapping[str, _Encoding]
 ) -> Iterator[Any]:
     """Yield each trace as an `EpisodeBuffer` of Minari."""
     buffer = import_module("minari.data_collector").EpisodeBuffer
@@ -390,17 +386,19 @@ def _buffers(
         # Infos also have a row for the reset, where there is no step yet.
         after_reset = np.append(steps_of_trace.start, steps)
         is_last = steps == steps_of_trace.stop - 1
+        rows = {OBSERVATION: observed, ACTION: steps_of_trace}
+        values = {
+            name: encoding.column(traces.codes[name][rows.get(name, after_reset)])
+            for name, encoding in encodings.items()
+        }
         yield buffer(
-            observations=observations.column(traces.observation_codes[observed]),
-            actions=actions.column(traces.action_codes[steps_of_trace]),
+            observations=values.pop(OBSERVATION),
+            actions=values.pop(ACTION),
             rewards=rewards[traces.reward_codes[steps_of_trace]],
             terminations=is_last & traces.terminated[number],
             truncations=is_last & traces.truncated[number],
             infos={
                 "labels": [labels[code] for code in traces.label_codes[observed].tolist()],
-                **{
-                    name: encoding.column(traces.columns[name].codes[after_reset])
-                    for name, encoding in further.items()
-                },
+                **values,
             },
         )

@@ -113,8 +113,6 @@ class _Parser:
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
         """Read a structure as its values by field number."""
-        if depth > _MAX_DEPTH:
-            raise ValueError("too deep")
         fields: dict[int, Any] = {}
         number = 0
         while head := self._byte():
@@ -125,6 +123,8 @@ class _Parser:
         return fields
 
     def _value(self, type_code: int, depth: int) -> Any:
+        if depth > _MAX_DEPTH:
+            raise ValueError("too deep")
         if _BYTE < type_code < _DOUBLE:
             return self._integer()
         if type_code == _STRUCT:
@@ -149,8 +149,6 @@ class _Parser:
         """Read the values of a list, or in turn the keys and values of a map."""
         if size > len(self._data) - self._at:
             raise ValueError("more values than bytes")
-        if depth > _MAX_DEPTH:
-            raise ValueError("too deep")
         return [self._value(type_code, depth + 1) for _ in range(size) for type_code in type_codes]
 
     def _byte(self) -> int:

@@ -249,8 +249,8 @@ def _bounds(
     def bounds(chunks: list[Chunk], name: str) -> tuple[Any, Any] | None:
         if name not in schema.names:
             return constants.get(name), constants.get(name)
-        nested = name not in paths
-        return None if nested else chunks[paths[name]].bounds(schema.field(name).type)
+        dtype = schema.types[schema.names.index(name)]
+        return chunks[paths[name]].bounds(dtype) if name in paths else None  # nested
 
     return tuple(bounds_of([bounds(chunks, name) for name in episode]) for chunks in groups)
 
