@@ -25,6 +25,7 @@ from resolvent.machines import (
     Termination,
     TransitionMachine,
     Vocabularies,
+    machine_name,
     machine_of_tables,
 )
 from resolvent.preprocess.timing import LabelTiming
@@ -329,7 +330,7 @@ def _machine(
     continues = ~world.ends[live]
     reached = world.next_state[live][continues]
     read, targets = _function(
-        f"the {kind.name} memory",
+        f"the {machine_name(kind.predicts)} memory",
         np.repeat(memory[live], continues.sum(axis=1)).astype(np.int64) * len(world.labels)
         + world.label_of[reached],
         memory[reached],
@@ -341,7 +342,7 @@ def _machine(
     query = observed[1][live, None].astype(np.int64) * actions + action_of
     n_queries = len(observed[0]) * actions
     keys, outputs = _function(
-        f"the output of the {kind.name} machine",
+        f"the output of the {machine_name(kind.predicts)} machine",
         (memory[live, None] * n_queries + query).ravel(),
         output[1][live].ravel(),
         uncertain=world.uncertain,
