@@ -1,6 +1,9 @@
 """Threads, processes and Ray do the same: pieces in order, errors as they were raised."""
 
+import os
 import pickle
+import subprocess
+import sys
 import time
 
 import pytest
@@ -29,6 +32,7 @@ from resolvent._util.parallel import (
     executor_named,
     get_executor,
     limit_cores,
+    safe_import_path,
 )
 from resolvent._util.ray import Ray
 
@@ -185,3 +189,11 @@ def test_workers_with_a_name_are_closed_after_their_last_use(monkeypatch):
     with get_executor(Threads(1)):
         pass
     assert closed == [outer]
+
+
+def test_processes_import_nothing_from_the_current_folder():
+    program = "import os, sys; print(sys.flags.safe_path, os.environ['OF_TESTS'])"
+    with safe_import_path(OF_TESTS="here"):
+        shown = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert shown.stdout.split() == [b"True", b"here"]
+    assert "OF_TESTS" not in os.environ

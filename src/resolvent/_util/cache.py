@@ -63,11 +63,6 @@ def pack(value: Any, types: Collection[type] = ()) -> bytes:
 
     The types are dataclasses, named tuples and enumerations. Numbers, texts, arrays and
     collections come back equal and of the same type: 1, 1.0 and True stay different.
-
-    >>> unpack(pack({"a": (1, 1.0, frozenset("b"))}))
-    {'a': (1, 1.0, frozenset({'b'}))}
-    >>> unpack(pack(np.arange(3, dtype=np.int16)))
-    array([0, 1, 2], dtype=int16)
     """
 
     def name_of(cls: type) -> str:

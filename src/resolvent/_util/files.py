@@ -115,12 +115,7 @@ def read_content(path: str | Path) -> bytes:
 
 
 def read_json(path: str | Path, kind: type[T], wanted: str) -> T:
-    """Read a JSON file whose values must have a type; `wanted` describes the expected file.
-
-    Raises:
-        ModelError: when the file is missing, cannot be read, is not UTF-8, nested too deep, or
-            holds something else.
-    """
+    """Read a JSON file whose values must have a type; `wanted` names the file in a `ModelError`."""
     try:
         return decode_json(read_content(path), kind)
     except ValueError as error:
@@ -128,12 +123,7 @@ def read_json(path: str | Path, kind: type[T], wanted: str) -> T:
 
 
 def decode_json(content: bytes, kind: type[T]) -> T:
-    """Decode JSON whose values must have a type; `ValueError` describes the mismatch.
-
-    >>> decode_json(b'["a"]', list[int])
-    Traceback (most recent call last):
-    ValueError: Expected `int`, got `str` - at `$[0]`
-    """
+    """Decode JSON whose values must have a type; `ValueError` describes the mismatch."""
     try:
         return msgspec.json.decode(content, type=kind)
     except UnicodeDecodeError as error:
@@ -316,11 +306,7 @@ def without_secrets(address: str) -> str:
 
 
 def root_of(address: str) -> str:
-    """Return the address of the file system alone, without the path.
-
-    >>> root_of("s3://bucket/logs/a.parquet?region=eu-west-1")
-    's3://bucket/?region=eu-west-1'
-    """
+    """Return the address of the file system alone, as in `s3://bucket/?region=eu-west-1`."""
     parts = urlsplit(address)
     options = dict(parse_qsl(parts.query))
     if parts.scheme in ("gs", "gcs"):

@@ -216,11 +216,7 @@ class Workers:
 
 
 class Threads(Workers):
-    """Threads of this process, by default one per core; nothing is copied.
-
-    >>> Threads().map_reduce(len, ["ab", "c"], int.__add__, called="counting")
-    3
-    """
+    """Threads of this process, by default one per core; nothing is copied."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
@@ -323,10 +319,6 @@ def executor_named(on: str | Workers) -> Workers:
     """Return the workers of a name: "threads", "processes", "ray" or "ray:ADDRESS".
 
     The address is one that `ray.init` takes. `Workers` are returned as they are.
-
-    >>> executor_named("dask")
-    Traceback (most recent call last):
-    resolvent.errors.OptionError: on='dask': choose threads, processes, ray or ray:ADDRESS
     """
     if isinstance(on, Workers):
         return on
@@ -372,12 +364,7 @@ _share = threading.local()
 
 
 def available_cores() -> int:
-    """Return the number of threads that the compiled core may use in this thread.
-
-    >>> with limit_cores(1):
-    ...     available_cores()
-    1
-    """
+    """Return the number of threads that the compiled core may use in this thread."""
     share: int = getattr(_share, "cores", CORES)
     return share
 
@@ -443,12 +430,6 @@ def safe_import_path(**environment: str) -> Iterator[None]:
     A file there, such as a `random.py`, would be imported in place of the module of that name.
     Multiprocessing copies our search path once the process has started, so that it finds the
     modules that we find. The environment of processes has these changes.
-
-    >>> import subprocess, sys
-    >>> program = "import os, sys; print(sys.flags.safe_path, os.environ['OF_TESTS'])"
-    >>> with safe_import_path(OF_TESTS="here"):
-    ...     subprocess.run([sys.executable, "-c", program], capture_output=True).stdout.split()
-    [b'True', b'here']
     """
     changes = {"PYTHONSAFEPATH": "1", **environment}
     with _environment_lock:

@@ -29,15 +29,6 @@ def to_builtins(
     `names` are the JSON names of attributes that have another one; attributes in `optional` are
     omitted if they are None. Records inside are written by their `as_dict`, if they have one, and
     numbers that are not finite as None.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass
-    ... class Step:
-    ...     labels: tuple[frozenset[str], ...]
-    ...     reward: float
-    ...     row: int | None = None
-    >>> to_builtins(Step((frozenset({"key"}),), 1.5), names={"reward": "r"}, optional=["row"])
-    {'labels': [['key']], 'r': 1.5}
     """
     if attributes is None:
         attributes = (
@@ -76,16 +67,7 @@ def builtin(value: Any) -> Any:
 
 
 class ByMachine(Mapping[str, Record]):
-    """Records of machines by the names of these; errors list the names.
-
-    >>> class States(ByMachine[int]):
-    ...     @property
-    ...     def _by_name(self):
-    ...         return {"transition": 7, "reward": 2}
-    >>> States()["rewards"]
-    Traceback (most recent call last):
-    KeyError: "'rewards': the machines are 'transition', 'reward'"
-    """
+    """Records of machines by the names of these; errors list the names."""
 
     @property
     @abstractmethod
@@ -115,14 +97,6 @@ class ByValue:
     """Makes frozen dataclasses with arrays equal if all their fields with `compare` are.
 
     NaN counts as equal to itself: it stands for an unknown number.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True, eq=False)
-    ... class Rewards(ByValue):
-    ...     rewards: np.ndarray
-    >>> one, two = (Rewards(np.array([number, np.nan])) for number in (1, 2))
-    >>> one == Rewards(np.array([1, np.nan])), one == two
-    (True, False)
     """
 
     def __eq__(self, other: object) -> bool:

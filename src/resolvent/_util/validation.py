@@ -27,16 +27,6 @@ def check_arguments(
     `arguments` holds them by name: `locals()`, at the beginning of the function. Those in
     `leaving` are left to the function. NumPy numbers count as numbers, lists as tuples; names in
     quotes and `Any` in a signature accept everything.
-
-    >>> def wait(seconds: float, until: Literal["noon", "night"] | None = None) -> None:
-    ...     check_arguments(wait, locals())
-    >>> wait(2, "noon")
-    >>> wait("2")
-    Traceback (most recent call last):
-    resolvent.errors.OptionError: seconds='2': give a number
-    >>> wait(2, "dawn")
-    Traceback (most recent call last):
-    resolvent.errors.OptionError: until='dawn': give 'noon', 'night' or None
     """
     for name, kind in _kinds_of(function).items():
         if name in arguments and name not in leaving and not _fits(arguments[name], kind):

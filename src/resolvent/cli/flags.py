@@ -243,15 +243,8 @@ Traces = Annotated[
         show_default=False,
     ),
 ]
-Machines = Annotated[
-    Path,
-    option(
-        "MACHINES",
-        "A file that `resolvent infer -o` wrote.",
-        kind=typer.Argument,
-        show_default=False,
-    ),
-]
+_MACHINES = "A file that `resolvent infer -o` wrote."
+Machines = Annotated[Path, option("MACHINES", _MACHINES, kind=typer.Argument, show_default=False)]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
 ]
@@ -278,23 +271,18 @@ WrittenFormat = Annotated[
     str | None,
     option("NAME", "The format, instead of the one of the file's name.", "--format", names=FORMATS),
 ]
-_WORKERS = (
-    "threads, processes, ray (the cluster of RAY_ADDRESS, or a Ray of this machine) or ray:ADDRESS."
+_ON = option(
+    "WORKERS",
+    "Workers for files that are scanned, or episodes side by side: threads, processes, ray (the "
+    "cluster of RAY_ADDRESS, or a Ray of this machine) or ray:ADDRESS.",
+    "--on",
 )
-On = Annotated[str, option("WORKERS", f"Workers for files that are scanned: {_WORKERS}", "--on")]
-OnIfAsked = Annotated[
-    str | None,
-    option(
-        "WORKERS",
-        f"Workers to run side by side: {_WORKERS}",
-        "--on",
-        show_default="one after another",
-    ),
-]
+On = Annotated[str, _ON]
+OnIfAsked = Annotated[str | None, _ON]
 
 
 def environment_maker(
-    environment: str, settings: Sequence[str] | None, imports: Sequence[str] | None = None
+    environment: str, settings: Sequence[str] | None, imports: Sequence[str] | None
 ) -> "NamedEnvironment":
     """Return the function that makes the environment that a user named."""
     from resolvent.rl.collect import NamedEnvironment

@@ -2,8 +2,8 @@
 
 import gc
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -59,22 +59,12 @@ _READING_FLAGS = (
     _reading(scan_traces, "damaged", text=_DAMAGED),
 )
 
+_OUTPUTS = "observation and reward; terminated if need be; all outputs of a log"
+_TIMING = "current; for derived labels, current-with-initial"
 LABELING_FLAGS = (
-    flag(
-        infer,
-        "outputs",
-        kind=str,
-        parse=names_in,
-        metavar="NAMES",
-        show_default="observation and reward; terminated if need be; all outputs of a log",
-    ),
+    flag(infer, "outputs", kind=str, parse=names_in, metavar="NAMES", show_default=_OUTPUTS),
     flag(infer, "labels", names=LABEL_SOURCES),
-    flag(
-        infer,
-        "timing",
-        names=LabelTiming,
-        show_default="current; for derived labels, current-with-initial",
-    ),
+    flag(infer, "timing", names=LabelTiming, show_default=_TIMING),
 )
 """Flags for the outputs and labels of machines."""
 
@@ -171,31 +161,12 @@ def takes_table(
         return TableOptions(values, output, **others)
 
     text = "With --input: a column with an output of the system, or NAME=COLUMN."
-    output = _columns(
-        read_log, "output", text=text + " Without: the file to write, as -o." * writes
-    )
+    text += " Without: the file to write, as -o." * writes
+    output = _columns(read_log, "output", text=text)
     return takes("table", *(_READING_FLAGS * reading), *_FLAGS, output, build=build)
 
 
 # --- Traces -------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Switch the garbage collector off while traces are read, and for good if this is a command.
-
-    A million labels are millions of objects, none of them garbage, and each search through them
-    takes about a second.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-        if is_command():
-            gc.freeze()
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def opened(
@@ -213,8 +184,15 @@ def opened(
     If damaged files are skipped, they are always only opened. Traces in memory need neither
     workers nor a cache: a note on standard error says so.
     """
-    with _without_garbage_collection():
+    # A million labels are millions of objects, none of them garbage, and each search through them
+    # takes about a second.
+    gc.disable()
+    try:
         traces = _opened(location, table, columns, bar, in_shards)
+        if is_command():
+            gc.freeze()
+    finally:
+        gc.enable()
     options = [f"--on {on}"] * (on != "threads") + [f"--cache-dir {cache_dir}"] * bool(cache_dir)
     if options and isinstance(traces, TraceSet):
         print(
