@@ -386,10 +386,11 @@ def reason_against_noise(selection: Selection, noisy: Explanation) -> str:
 
 def select_noise_model(context: InferenceContext, corpus: Corpus) -> InferenceResult | Conflict:
     """Infer machines from all traces of a corpus, with as little noise as explains them."""
+    damaged = list(damaged_files(corpus))  # an error if no trace is left
     result = _select(Selection(context, corpus))
     if isinstance(result, Conflict):
         return result
-    return _with_warnings(result, [*damaged_files(corpus), *noise_not_found(result)])
+    return _with_warnings(result, [*damaged, *noise_not_found(result)])
 
 
 def extend_result(
