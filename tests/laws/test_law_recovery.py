@@ -21,7 +21,8 @@ from oracles import (
 
 import resolvent as rs
 from resolvent.inference.engine import merge
-from resolvent.machines import Machine, build_machine
+from resolvent.machines import Machine
+from resolvent.machines.build import build_machine
 from resolvent.preprocess.reduction import ConstantOutputs
 from resolvent.preprocess.timing import LabelTiming
 from strategies import Target, sample_set, sample_sets, targets

@@ -1,13 +1,7 @@
 import numpy as np
 
-from resolvent.machines import (
-    Machine,
-    RewardMachine,
-    Vocabularies,
-    build_machine,
-    machine_of_tables,
-)
-from resolvent.machines.build import RawAutomaton
+from resolvent.machines import Machine, RewardMachine, Vocabularies, machine_of_tables
+from resolvent.machines.build import RawAutomaton, build_machine
 from resolvent.machines.memory import number_states
 from resolvent.preprocess.reduction import ConstantOutputs
 from resolvent.traces import Vocabulary

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from resolvent.machines import OutputCounts
-from resolvent.machines.tables import group_outputs
 
 
 def columns(*rows):
@@ -20,40 +19,28 @@ MIXED = [(0, 3, 0, 1), (0, 3, 4, 9), (1, 3, 4, 2), (2, 0, 1, 5), (2, 3, 1, 2), (
 MIXED += [(2, 3, 7, 4)]
 
 
-def test_one_row_is_left_for_each_state_and_query():
-    grouped = group_outputs(*columns(*MIXED))
-    assert grouped.state.tolist() == [0, 1, 2, 2]
-    assert grouped.query.tolist() == [3, 3, 0, 3]
-    assert grouped.value.tolist() == [4, 4, 1, 2]  # of 2 and 7, equally often, the lower code
-    assert grouped.total.tolist() == [10, 2, 5, 10]
-    assert grouped.output_counts == output_counts(
-        *(row for row in MIXED if row[0] != 1 and row[1] != 0)
-    )
-    assert (grouped.state.dtype, grouped.value.dtype) == (np.int32, np.int32)
-
-
-def test_what_is_given_is_not_changed():
+def test_outputs_by_state_and_query():
     given = columns(*MIXED)
     before = [column.copy() for column in given]
-    group_outputs(*given)
+    outputs = OutputCounts(*given)
+    assert outputs.state[outputs.starts].tolist() == [0, 1, 2, 2]
+    assert outputs.query[outputs.starts].tolist() == [3, 3, 0, 3]
+    assert outputs.main.tolist() == [4, 4, 1, 2]  # of 2 and 7, equally often, the lower code
+    assert outputs.totals.tolist() == [10, 2, 5, 10]
+    assert outputs.varying() == output_counts(
+        *(row for row in MIXED if row[0] != 1 and row[1] != 0)
+    )
+    assert (outputs.state.dtype, outputs.main.dtype) == (np.int32, np.int32)
     assert all(map(np.array_equal, given, before))
 
 
-def test_outputs_that_do_not_vary_stay():
-    given = columns((0, 3, 0, 1), (0, 4, 0, 1), (1, 3, 1, 8))
-    grouped = group_outputs(*given)
-    assert all(map(np.array_equal, grouped[:4], given))
-    assert len(grouped.output_counts) == 0
-    assert grouped.output_counts == OutputCounts()
-
-
-def test_no_outputs():
-    grouped = group_outputs(*columns())
-    assert [len(column) for column in grouped] == [0] * 5
+def test_outputs_that_do_not_vary():
+    assert output_counts((0, 3, 0, 1), (0, 4, 0, 1), (1, 3, 1, 8)).varying() == OutputCounts()
+    assert len(output_counts().varying()) == 0
 
 
 def test_rows_name_the_most_frequent_output_first():
-    grouped = group_outputs(*columns(*MIXED)).output_counts
+    grouped = output_counts(*MIXED).varying()
     assert grouped.rows == {(0, 3): {4: 9, 0: 1}, (2, 3): {2: 4, 7: 4, 1: 2}}
     assert [*grouped.rows[2, 3]] == [2, 7, 1]  # the most frequent first
     assert grouped.main.tolist() == [4, 2]

@@ -15,8 +15,9 @@ from resolvent.inference.engine import min_states_bound
 from resolvent.inference.fit import MachineFit, MachineStatistics
 from resolvent.inference.portfolio import find_candidate
 from resolvent.inference.task import Task, TrainingSet, reduce_task
-from resolvent.machines import Machine, decisions_of, machine_name, machines_of
-from resolvent.machines.build import automaton_of_transitions
+from resolvent.machines import Machine, machines_of
+from resolvent.machines.build import automaton_of_transitions, decisions_of
+from resolvent.machines.machine import machine_name
 from resolvent.noise.outputs import (
     SearchLimits,
     alternatives,

@@ -17,7 +17,7 @@ from resolvent._util.parallel import Listener, Progress, Workers, executor_named
 from resolvent._util.text import amount, listed, short
 from resolvent.errors import OptionError, TimeLimitReached
 from resolvent.inference.options import InferenceOptions
-from resolvent.machines import Machines, output_order
+from resolvent.machines.machine_set import Machines, output_order
 from resolvent.noise.model import Noise
 from resolvent.noise.rewards import FEWEST_VALUES, find_reward_levels
 from resolvent.preprocess.auto_discretize import auto_discretize

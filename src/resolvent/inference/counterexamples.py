@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from resolvent.machines import Machine, Machines, Support, Termination
 from resolvent.machines.memory import number_states
-from resolvent.machines.tables import AlternativeTransitions, group_outputs
+from resolvent.machines.tables import AlternativeTransitions, OutputCounts
 from resolvent.preprocess.timing import labels_read
 from resolvent.replay import (
     Alphabets,
@@ -313,7 +313,7 @@ def _rebuilt(
     constant_value = np.empty(len(constant_query), np.int32)
     constant_value[position] = output[constant]
     times = np.bincount(position, count[constant], len(constant_query)).astype(np.int64)
-    by_state = group_outputs(*(column[~constant] for column in (state, query, output, count)))
+    by_state = OutputCounts(*(column[~constant] for column in (state, query, output, count)))
     trivial = tuple(sorted(map(alphabets.labels.code, {*machine.trivial_labels, *named_trivial})))
     transition_counts = np.zeros(transitions.shape, np.int64)
     rows = seen.transitions[seen.transitions["output"] >= 0]
@@ -327,17 +327,17 @@ def _rebuilt(
         outputs=alphabets.outputs(machine.predicts),
         transitions=transitions,
         trivial=trivial,
-        output_state=by_state.state,
-        output_query=by_state.query,
-        output_value=by_state.value,
-        output_counts=by_state.output_counts,
+        output_state=by_state.state[by_state.starts],
+        output_query=by_state.query[by_state.starts],
+        output_value=by_state.main,
+        output_counts=by_state.varying(),
         constant_query=constant_query,
         constant_value=constant_value,
         observed_constant_state=state[constant],
         observed_constant_query=query[constant],
         support=Support(
             transition_counts,
-            by_state.total,
+            by_state.totals,
             times,
             count[constant],
             _in_common_codes(machine, alphabets.labels),

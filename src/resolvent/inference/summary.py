@@ -16,7 +16,7 @@ from resolvent._util.text import amount, listed, odds_text, short
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.fit import CHOSEN
-from resolvent.machines import machine_name
+from resolvent.machines.machine import machine_name
 from resolvent.noise.model import Noise, allowed_noise
 from resolvent.noise.outliers import UnexplainedTraces
 from resolvent.noise.screening import query_noise

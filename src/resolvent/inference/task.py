@@ -21,8 +21,15 @@ from resolvent.inference.context import InferenceContext
 from resolvent.inference.engine import Limits, merge
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import AUTO, EDSM
-from resolvent.machines import Machine, build_machine, machine_class, machine_name, restore_loops
-from resolvent.machines.build import RawAutomaton, StateLimitExceeded, WorkLimitExceeded
+from resolvent.machines import Machine
+from resolvent.machines.build import (
+    RawAutomaton,
+    StateLimitExceeded,
+    WorkLimitExceeded,
+    build_machine,
+    restore_loops,
+)
+from resolvent.machines.machine import machine_class, machine_name
 from resolvent.preprocess.labeling import AS_RECORDED
 from resolvent.preprocess.reduction import (
     ConstantOutputs,

@@ -1,31 +1,13 @@
 """Machines as values: automata with outputs, their files, comparison, likelihood and scores."""
 
 from resolvent.machines.augmented_state import Termination
-from resolvent.machines.build import (
-    Vocabularies,
-    build_machine,
-    decisions_of,
-    machine_of_tables,
-    restore_loops,
-)
+from resolvent.machines.build import Vocabularies, machine_of_tables
 from resolvent.machines.compare import Alternative, is_isomorphic
 from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine, read_reward_machine
 from resolvent.machines.io.guards import Guard
 from resolvent.machines.io.json import load
-from resolvent.machines.machine import (
-    Machine,
-    RewardMachine,
-    TransitionMachine,
-    machine_class,
-    machine_name,
-)
-from resolvent.machines.machine_set import (
-    MachinePair,
-    Machines,
-    Provenance,
-    machines_of,
-    output_order,
-)
+from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
+from resolvent.machines.machine_set import MachinePair, Machines, Provenance, machines_of
 from resolvent.machines.memory import UNSEEN, FiniteMemory, Unseen
 from resolvent.machines.score import MachineScore, Mismatch, Score
 from resolvent.machines.tables import Basis, MergeDecision, OutputCounts, Support
@@ -53,15 +35,9 @@ __all__ = [
     "TransitionMachine",
     "Unseen",
     "Vocabularies",
-    "build_machine",
-    "decisions_of",
     "is_isomorphic",
     "load",
-    "machine_class",
-    "machine_name",
     "machine_of_tables",
     "machines_of",
-    "output_order",
     "read_reward_machine",
-    "restore_loops",
 ]

@@ -14,7 +14,7 @@ from resolvent import _core
 from resolvent._util.validation import check_table
 from resolvent.machines.machine import Machine
 from resolvent.machines.memory import number_states
-from resolvent.machines.tables import MergeDecision, Support, group_outputs, no_codes, no_numbers
+from resolvent.machines.tables import MergeDecision, OutputCounts, Support, no_codes, no_numbers
 from resolvent.preprocess.reduction import ConstantOutputs
 from resolvent.preprocess.samples import Histories, SampleSet
 from resolvent.traces.symbols import Label, Symbol
@@ -249,7 +249,7 @@ def with_sample_counts(machine: M, samples: SampleSet) -> M:
     rows = np.flatnonzero((samples.alpha >= 0) & (states >= 0))
     columns = states[rows], samples.alpha_keys[samples.alpha[rows]], samples.output[rows]
     (state, query, output), count = np.unique(np.stack(columns), axis=1, return_counts=True)
-    by_state = group_outputs(state.astype(np.int32), query, output.astype(np.int32), count)
+    outputs = OutputCounts(state.astype(np.int32), query, output.astype(np.int32), count)
     source = np.zeros_like(states)
     source[1:] = states[:-1]
     source[samples.offsets[:-1][np.diff(samples.offsets) > 0]] = 0
@@ -263,11 +263,11 @@ def with_sample_counts(machine: M, samples: SampleSet) -> M:
     return replace(
         machine,
         transitions=transitions,
-        output_state=by_state.state,
-        output_query=by_state.query,
-        output_value=by_state.value,
-        output_counts=by_state.output_counts,
-        support=Support(transition_count, by_state.total, no_numbers()),
+        output_state=outputs.state[outputs.starts],
+        output_query=outputs.query[outputs.starts],
+        output_value=outputs.main,
+        output_counts=outputs.varying(),
+        support=Support(transition_count, outputs.totals, no_numbers()),
     )
 
 

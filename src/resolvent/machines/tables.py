@@ -139,7 +139,7 @@ class Support:
 
 @dataclass(frozen=True, eq=False)
 class OutputCounts:
-    """All outputs of the queries that have more than one output in a state.
+    """Counts of the outputs by state and query; a machine has those of pairs with several outputs.
 
     Four parallel columns, sorted by state, query and output: `value` is the output's code,
     `count` its count. Two tables are equal when every output has the same share in both,
@@ -210,6 +210,11 @@ class OutputCounts:
             rows.setdefault((state, query), {})[value] = count
         return rows
 
+    def varying(self) -> "OutputCounts":
+        """Return the outputs of the pairs of state and query that have several."""
+        rows = (np.bincount(self.group) > 1)[self.group]
+        return OutputCounts(self.state[rows], self.query[rows], self.value[rows], self.count[rows])
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, OutputCounts):
             return NotImplemented
@@ -220,29 +225,3 @@ class OutputCounts:
 
     def __repr__(self) -> str:
         return f"OutputCounts({len(self.starts)} queries in a state, {len(self)} outputs)"
-
-
-class OutputRows(NamedTuple):
-    """A row for each state and query: its most frequent output, its count, and all variation."""
-
-    state: Codes
-    query: NDArray[np.int64]
-    value: Codes
-    total: NDArray[np.int64]
-    output_counts: OutputCounts
-
-
-def group_outputs(
-    state: Codes, query: NDArray[np.int64], value: Codes, count: NDArray[np.int64]
-) -> OutputRows:
-    """Group output counts by state and query; the columns are sorted by state, query and output.
-
-    >>> states, queries = np.array([0, 0, 1]), np.array([7, 7, 7])
-    >>> outputs = group_outputs(states, queries, np.array([2, 5, 5]), np.array([1, 9, 4]))
-    >>> outputs.value.tolist(), outputs.total.tolist(), outputs.output_counts.count.tolist()
-    ([5, 5], [10, 4], [1, 9])
-    """
-    outputs = OutputCounts(state, query, value, count)
-    starts, varies = outputs.starts, (np.bincount(outputs.group) > 1)[outputs.group]
-    varying = OutputCounts(state[varies], query[varies], value[varies], count[varies])
-    return OutputRows(state[starts], query[starts], outputs.main, outputs.totals, varying)

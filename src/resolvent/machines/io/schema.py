@@ -168,14 +168,7 @@ def stored_preprocessor(preprocessor: Preprocessor) -> StoredPreprocessor | None
 
 
 def preprocessor_in(stored: StoredPreprocessor | None) -> Preprocessor:
-    """Return the preprocessing that `stored_preprocessor` encoded.
-
-    Raises:
-        ValueError: when one event has two entries.
-        OptionError: when the source of labels is unknown.
-        ModelError: when intervals or reward levels are damaged.
-        TraceError: when the source of an event cannot be observed or done.
-    """
+    """Return the preprocessing that `stored_preprocessor` encoded; an error if it is damaged."""
     if stored is None:
         return Preprocessor()
     events: Any = None
