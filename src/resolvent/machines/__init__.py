@@ -6,7 +6,7 @@ from resolvent.machines.compare import Alternative, is_isomorphic
 from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine, read_reward_machine
 from resolvent.machines.io.guards import Guard
 from resolvent.machines.io.json import load
-from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
+from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine, machine_name
 from resolvent.machines.machine_set import MachinePair, Machines, Provenance, machines_of
 from resolvent.machines.memory import UNSEEN, FiniteMemory, Unseen
 from resolvent.machines.score import MachineScore, Mismatch, Score
@@ -37,6 +37,7 @@ __all__ = [
     "Vocabularies",
     "is_isomorphic",
     "load",
+    "machine_name",
     "machine_of_tables",
     "machines_of",
     "read_reward_machine",
