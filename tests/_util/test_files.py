@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from resolvent._util.files import atomic_write
+from resolvent._util.files import atomic_write, check_writable
 from resolvent.errors import ResolventError
 
 
@@ -138,3 +138,20 @@ def test_a_pipe_is_written_to_directly(tmp_path):
     reader.join()
     assert received == [b"through"]
     assert pipe.is_fifo()
+
+
+def test_a_pipe_may_be_named_by_its_descriptor():
+    reading, writing = os.pipe()
+    with atomic_write(f"/dev/fd/{writing}") as file:
+        file.write(b"through")
+    assert os.read(reading, 10) == b"through"
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_check_leaves_a_folder_as_it_is(tmp_path):
+    (tmp_path / "old.txt").write_text("old")
+    for name in ("old.txt", "new.txt"):
+        check_writable(tmp_path / name)
+    assert names(tmp_path) == ["old.txt"]
+    assert (tmp_path / "old.txt").read_text() == "old"

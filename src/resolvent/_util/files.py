@@ -41,9 +41,9 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     target = link_target(path)
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        if target.exists() and not target.is_file():
+        if path.exists() and not path.is_file():
             # A pipe or a device, such as /dev/stdout: nothing there to replace.
-            with target.open("wb") as file:
+            with path.open("wb") as file:
                 yield file
             return
         with part.open("xb") as file:
@@ -65,11 +65,11 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
 def check_writable(path: Path) -> None:
     """Refuse a path that `atomic_write` cannot write, and leave it unchanged."""
     target = link_target(path)
-    if target.is_dir():
+    if path.is_dir():
         raise ResolventError(f"cannot write {path}: it is a folder; name a file")
-    if target.is_file() or not target.exists():
+    if path.is_file() or not path.exists():
         try:
-            TemporaryFile(dir=target.parent).close()
+            TemporaryFile(dir=target.parent, prefix=".", suffix=".part").close()
         except OSError as error:
             raise _write_error(path, error) from error
 

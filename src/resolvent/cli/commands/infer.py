@@ -4,8 +4,6 @@ import time
 from functools import partial
 from typing import Annotated, Any
 
-import typer
-
 from resolvent._util.parallel import Progress
 from resolvent._util.records import builtin
 from resolvent._util.text import amount, descriptions, short
@@ -51,14 +49,6 @@ _left_out = partial(
 )
 _NO_SUPPLEMENT = "Do not pair observations with Transition Machine states for the other machines."
 _REDUNDANT = "Keep queries (an observation and an action) whose output is always the same."
-
-
-def _above_zero(seconds: float) -> float:
-    if not seconds > 0:
-        raise typer.BadParameter(f"{seconds:g} is not above 0")
-    return seconds
-
-
 _RARE_TEXT = "\n\n".join(
     ["A rarer option; repeatable.", *(f"{name}: {text}" for name, text in _RARE.items())]
 )
@@ -73,7 +63,7 @@ _RARE_TEXT = "\n\n".join(
     flags.flag(InferenceOptions, "trivial", kind=list[str], metavar="LABEL"),
     flags.flag(InferenceOptions, "reward_digits", min=0),
     flags.flag(InferenceOptions, "seed"),
-    flags.flag(InferenceOptions, "time_limit", parse=_above_zero),
+    flags.flag(InferenceOptions, "time_limit"),
     flags.flag(InferenceOptions, "engine", names=ENGINES),
     flags.flag(InferenceOptions, "on", metavar="WORKERS"),
     flags.flag(InferenceOptions, "cache_dir", metavar="FOLDER"),
