@@ -25,9 +25,9 @@ from resolvent.machines import (
     Termination,
     TransitionMachine,
     Vocabularies,
-    machine_name,
     machine_of_tables,
 )
+from resolvent.machines.machine import machine_name
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.symbols import NO_EVENT, Label, Symbol, label_order, symbol_order
 from resolvent.traces.trace_set import TraceSet
