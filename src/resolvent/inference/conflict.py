@@ -240,12 +240,6 @@ class _ConflictingSteps:
         read = samples.beta[int(start) : row + 1].tolist()
         return tuple(samples.labels[code] for code in read if code != NONE)
 
-    def distinguished_by(self, histories: Histories) -> bool:
-        """Return whether these histories distinguish all steps whose outputs differ."""
-        node = _history_of_row(histories)[self.equal_rows].tolist()
-        output = self.samples.output[self.equal_rows].tolist()
-        return len({*zip(node, output, strict=True)}) == len({*node})
-
 
 def _history_of_row(histories: Histories) -> NDArray[np.int32]:
     """Return for each row the number of its label history."""
@@ -265,7 +259,10 @@ def _advice(steps: _ConflictingSteps, sampling: Sampling) -> str:
     if sampling.timing.reads_at_reset:
         return f"{cause}: {remedy}"
     initial = LabelTiming.CURRENT_WITH_INITIAL
-    if steps.distinguished_by(sampling.samples(initial, sampling.trivial).histories):
+    histories = sampling.samples(initial, sampling.trivial).histories
+    node = _history_of_row(histories)[steps.equal_rows].tolist()
+    output = steps.samples.output[steps.equal_rows].tolist()
+    if len({*zip(node, output, strict=True)}) == len({*node}):
         return (
             f"{cause}: pass {_timing_option(initial)} to read the first labels, which distinguish "
             f"these steps; other steps then contradict each other"

@@ -45,7 +45,8 @@ def seconds_left(limit: float | None, started: float) -> float | None:
 class InferenceContext:
     """Options of one inference, with its clock and listener.
 
-    `trace_numbers` are the user's numbers of the traces, if some were skipped before.
+    `trace_numbers` are the user's numbers of the traces, if some were skipped before. With
+    `without_noise`, no noise is tried, whatever the options allow for.
     """
 
     options: InferenceOptions
@@ -53,6 +54,7 @@ class InferenceContext:
     progress: Listener | None = None
     started: float = field(default_factory=time.perf_counter)
     trace_numbers: NDArray[np.int64] | None = None
+    without_noise: bool = False
 
     @cached_property
     def workers(self) -> Workers:

@@ -113,10 +113,6 @@ def traces_with_rare_transitions(
     For each transition the first traces in `order` that take it are chosen; traces that are not in
     `order` do not count. If the chosen traces have more than `most_steps`, those with the rarest
     transitions are kept.
-
-    >>> taken, offsets = np.int64([0, 0, 0, 1, 0, 1]), np.int64([0, 2, 4, 6])
-    >>> traces_with_rare_transitions([taken], offsets, np.int64([0, 1, 2]), 1, most_steps=4)
-    array([0, 1])
     """
     lengths = np.diff(offsets)
     rank = np.full(len(lengths), -1, np.int64)

@@ -304,11 +304,7 @@ def search_with_restarts(
 
 
 def seeds_from(seed: int) -> list[int]:
-    """Return a seed and the seeds of the other searches, which follow from it.
-
-    >>> seeds_from(7)[0], len(set(seeds_from(7)) | set(seeds_from(8)))
-    (7, 8)
-    """
+    """Return a seed and the seeds of the other searches, which follow from it."""
     drawn = np.random.SeedSequence((seed, 3)).generate_state(SEEDS - 1, np.uint64)
     return [seed, *drawn.tolist()]
 

@@ -167,7 +167,12 @@ class _Search:
             return result.outcome == FOUND or (result.outcome == IMPOSSIBLE and is_last)
 
         while self.lower < len(smallest):
-            sizes = _next_sizes(self.lower, len(smallest))
+            # Small sizes are easy, and give bounds. The largest, if just below the best, is likely
+            # the last to exclude, and is tried with all seeds.
+            best = len(smallest)
+            sizes = [SizeAttempt(n, 0) for n in range(self.lower, min(self.lower + SIZES, best))]
+            if sizes[-1].states == best - 1:
+                sizes += [SizeAttempt(best - 1, seed) for seed in range(1, SEEDS)]
             results = workers.map_until(run, sizes, is_over, called="closing the gap")
             for size, result in zip(sizes, results, strict=True):
                 outcome, seconds = STOPPED, 0.0
@@ -262,14 +267,3 @@ def _try_size(traces: DistinctTraces, deadline: float | None, attempt: SizeAttem
     if isinstance(table, np.ndarray):
         outcome, canonical = FOUND, traces.canonical(table)
     return SizeResult(attempt.states, outcome, canonical, time.perf_counter() - started)
-
-
-def _next_sizes(lower: int, best: int) -> list[SizeAttempt]:
-    """Return attempts at the next sizes, ascending: small ones are easy, and give bounds.
-
-    If the largest is just below the best known size, it is likely the last to exclude, and is tried
-    with all seeds.
-    """
-    sizes = [SizeAttempt(states, 0) for states in range(lower, min(lower + SIZES, best))]
-    last = sizes[-1].states
-    return [*sizes, *(SizeAttempt(last, seed) for seed in range(1, SEEDS) if last == best - 1)]

@@ -174,7 +174,10 @@ class Part:
         """Add the beginning of all traces, to a depth with few label sequences."""
         traces = self._traces
         offsets = traces.offsets
-        depth = _depth_of(TOP_NODES, traces.labels)
+        depth, size, level = 0, 1, 1  # of a full tree over the labels
+        while traces.labels and size + level * traces.labels <= TOP_NODES:
+            depth, level = depth + 1, level * traces.labels
+            size += level
         read = np.concatenate([[0], np.cumsum(traces.beta != NONE)])
         stops = np.searchsorted(read, read[offsets[:-1]] + depth, side="right") - 1
         for trace, stop in enumerate(np.minimum(stops, offsets[1:]).tolist()[:TOP_TRACES]):
@@ -205,15 +208,6 @@ class Part:
             if alpha != NONE and alpha not in tree.outputs[node]:
                 tree.outputs[node][alpha] = output
                 self.rows.append((node, alpha, output))
-
-
-def _depth_of(nodes: int, labels: int) -> int:
-    """Return the largest depth at which a full tree over some labels has at most `nodes` nodes."""
-    depth, size, level = 0, 1, 1
-    while labels and size + level * labels <= nodes:
-        depth, level = depth + 1, level * labels
-        size += level
-    return depth
 
 
 # ---- the solver --------------------------------------------------------------

@@ -5,7 +5,7 @@ are plain data.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -113,16 +113,6 @@ class MachineStatistics:
             outputs_by_state=len(machine.output_value),
             seconds=seconds,
             at_least=at_least,
-        )
-
-    def of_rebuilt(self, machine: Machine, seconds: float) -> "MachineStatistics":
-        """Return the figures with the size of another machine, inferred with the same effort."""
-        return replace(
-            self,
-            seconds=seconds,
-            states=machine.states,
-            constant_outputs=len(machine.constant_value),
-            outputs_by_state=len(machine.output_value),
         )
 
 

@@ -12,8 +12,6 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
-import msgspec
-
 from resolvent._util.math import log2
 from resolvent._util.parallel import Listener, Progress, get_executor
 from resolvent._util.text import described_by
@@ -165,9 +163,7 @@ def update(
         more = preprocessor.transform(traces)
         if options.labels != "auto" or not result.inference_state.corpus.in_memory:
             return _or_raise(extend_result(context, result, more))
-        exact = context
-        if not result.is_noisy:
-            exact = replace(context, options=replace(options, noise="none"))
+        exact = replace(context, without_noise=not result.is_noisy)
         extended = extend_result(exact, result, more)
         if isinstance(extended, Conflict):  # the events discovered before do not suffice
             source = InMemorySource([result.inference_state.corpus.extended(more).as_traces()])
@@ -194,21 +190,13 @@ def _infer_with_discovered_labels(
 
     Labels that explain all traces are better than noise, so noise comes last.
     """
-    options = context.options
     shards = context.preprocessor.transform_source(source)
     context = replace(context, started=time.perf_counter())
-    if options.noise != "auto":
-        return _infer_events(context, shards)
-    result = _infer_events(replace(context, options=replace(options, noise="none")), shards)
-    if isinstance(result, Conflict):
-        return _infer_events(context, shards)
-    # The user allowed for noise, though none was needed.
-    options = replace(result.options, noise=options.noise)
-    provenance = result.machines.provenance
-    if provenance is not None:
-        provenance = msgspec.structs.replace(provenance, options=options.as_dict())
-    machines = result.machines.replacing(provenance=provenance)
-    return replace(result, options=options, machines=machines)
+    if context.options.noise == "auto":
+        result = _infer_events(replace(context, without_noise=True), shards)
+        if isinstance(result, InferenceResult):
+            return result
+    return _infer_events(context, shards)
 
 
 def _infer_events(context: InferenceContext, shards: TraceSource) -> InferenceResult | Conflict:

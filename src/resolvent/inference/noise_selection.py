@@ -89,7 +89,7 @@ class Selection:
     rejected: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        noise = self.context.options.noise
+        noise = "none" if self.context.without_noise else self.context.options.noise
         self.allowed = allowed_noise(noise)
         self.is_stated = isinstance(noise, Noise)  # by the user
 

@@ -128,7 +128,8 @@ class InferenceOptions:
     def __post_init__(self) -> None:
         check_arguments(InferenceOptions, vars(self), leaving=_CONVERTED)
         for option in fields(self):
-            value, number_type = getattr(self, option.name), _number_type(option.type)
+            value, types = getattr(self, option.name), (option.type, *get_args(option.type))
+            number_type = next((number for number in (bool, int, float) if number in types), None)
             if number_type is None or value is None:
                 continue
             least, most, words = option.metadata.get("range", (-inf, inf, ""))
@@ -258,12 +259,6 @@ def _stored_labels(labels: LabelingFunction | Literal["auto"]) -> Any:
 
 def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"  # an array compares element by element
-
-
-def _number_type(declared: Any) -> type[bool] | type[int] | type[float] | None:
-    """Return the type of number that an option holds, by its declaration."""
-    types = (declared, *get_args(declared))
-    return next((number for number in (bool, int, float) if number in types), None)
 
 
 def _as_tuple(name: str, values: Iterable[Any]) -> tuple[Any, ...]:

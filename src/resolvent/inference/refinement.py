@@ -31,7 +31,6 @@ from resolvent.inference.counterexamples import (
     with_evidence,
 )
 from resolvent.inference.fit import Fit, InferenceState, MachineFit, Refinement
-from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.summary import time_ran_out_warning
 from resolvent.inference.task import TrainingSet
@@ -41,7 +40,7 @@ from resolvent.machines.tables import no_numbers
 from resolvent.preprocess.reduction import remove_trivial, trivial_codes
 from resolvent.replay import Corpus, ReplayCounts, replay
 from resolvent.replay.corpus import REPLAYING
-from resolvent.traces import NO_EVENT, Label, Vocabulary
+from resolvent.traces import NO_EVENT
 from resolvent.traces.schema import TERMINATED
 
 REFINE_ABOVE_STEPS = 500_000
@@ -140,7 +139,9 @@ class RefinementLoop:
         noisy: frozenset[str] = frozenset(),
     ) -> None:
         self.context, self.corpus = context, corpus
-        named = _named_trivial(context.options, corpus.alphabets.labels)
+        options, labels, named = context.options, corpus.alphabets.labels, None
+        if options.remove_trivial and options.trivial != "auto":
+            named = frozenset(labels[code] for code in trivial_codes(labels, options.trivial))
         self.data = TrainingSet(context, corpus, no_numbers(), tuple(outputs), named, noisy)
         self.fit = Fit({}, context.options.timing, 0)
         self.rounds = 1
@@ -190,8 +191,10 @@ class RefinementLoop:
             conflict = self.learn_enough(chosen)
             self.rounds += 1
             return conflict or True
-        if smaller := self._compacted(counts):
-            return self._use_smaller(smaller) or True
+        if len(self.data.numbers) < self.corpus.traces:
+            for name, machine in self.fit.machines.items():
+                if (smaller := merge_equal_states(machine, counts.machines[name])) is not None:
+                    return self._use_smaller(smaller) or True
         # After a failure only with twice the traces.
         may_try = self.corpus.traces >= 2 * self.fit.failed_termination
         may_try &= self.context.options.outputs is None and TERMINATED not in self.data.outputs
@@ -275,15 +278,22 @@ class RefinementLoop:
             preprocessor=self.context.preprocessor,
         )
         seconds = {name: self.seconds[name] for name in (*machines, "replay")}
+        statistics = {
+            name: replace(
+                fit[name].statistics,
+                states=machine.states,
+                constant_outputs=len(machine.constant_value),
+                outputs_by_state=len(machine.output_value),
+                seconds=seconds[name],
+            )
+            for name, machine in machines.items()
+        }
         return InferenceResult(
             machines,
             options,
             corpus.traces,
             corpus.steps,
-            {
-                name: fit[name].statistics.of_rebuilt(machine, seconds[name])
-                for name, machine in machines.items()
-            },
+            statistics,
             Refinement(self.rounds, len(chosen), fit.steps, corpus.traces, noisy=noisy),
             {**seconds, "total": time.perf_counter() - self.context.started},
             InferenceState(corpus, chosen, fit, counts),
@@ -305,16 +315,6 @@ class RefinementLoop:
             RARE_TIMES << self.rounds,
             SAMPLE_STEPS << (self.rounds - 1),
         )
-
-    def _compacted(self, counts: ReplayCounts) -> Machine | None:
-        """Return one of the machines with fewer states, if all traces together allow that."""
-        if self.corpus.traces == len(self.data.numbers):
-            return None
-        smaller = (
-            merge_equal_states(machine, counts.machines[name])
-            for name, machine in self.fit.machines.items()
-        )
-        return next((machine for machine in smaller if machine is not None), None)
 
     def _use_smaller(self, machine: Machine) -> Conflict | None:
         """Replace a machine by a smaller one; other machines read the states of the first."""
@@ -344,13 +344,6 @@ class RefinementLoop:
                 self.seconds[TERMINATED] += fits[TERMINATED].statistics.seconds
                 return
         self.fit = replace(self.fit, failed_termination=self.corpus.traces)
-
-
-def _named_trivial(options: InferenceOptions, labels: Vocabulary[Label]) -> frozenset[Label] | None:
-    """Return the labels that the user names as trivial; None if they are tested."""
-    if not options.remove_trivial or options.trivial == "auto":
-        return None
-    return frozenset(labels[code] for code in trivial_codes(labels, options.trivial))
 
 
 @cache

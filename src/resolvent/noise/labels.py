@@ -148,7 +148,10 @@ def denoise_labels(
     fit = _best_fit(counts, share)
     if isinstance(fit, LabelDependence):
         return fit
-    if fit.log_evidence <= _by_chance(fit.counts):
+    each = fit.counts.sum(0)
+    each = each[each > 0]
+    by_chance = float((each * log(each / each.sum())).sum()) - _price(len(each) - 1, each.sum())
+    if fit.log_evidence <= by_chance:
         return LabelDependence.INDEPENDENT
     if share is None and fit.is_systematic:
         return LabelDependence.LATENT
@@ -262,14 +265,6 @@ def _surely_exact(table: CountTable, labels: int) -> bool:
     observation_count = np.bincount(observation, table.count)[observation]
     with_errors = (table.count * log(cell_count / observation_count)).sum()
     return bool(exactly - with_errors > _MIN_NATS)
-
-
-def _by_chance(counts: Floats) -> float:
-    """Return the log likelihood of labels that are independent of their sources."""
-    each = counts.sum(0)
-    each = each[each > 0]
-    total = each.sum()
-    return float((each * log(each / total)).sum()) - _price(len(each) - 1, total)
 
 
 def _price(parameters: int, total: float) -> float:

@@ -146,10 +146,6 @@ class _Means:
         mean = np.add.reduceat(groups.mean[order], starts) / count
         return cls(groups.size[order][starts], mean, count)
 
-    def of_at_least(self, size: float) -> "_Means":
-        mask = self.size >= size
-        return _Means(self.size[mask], self.mean[mask], self.count[mask])
-
 
 class _Search:
     """One search for centers: the means, and the minimum gain of a center."""
@@ -159,7 +155,10 @@ class _Search:
         free = np.maximum(groups.size - 1, 1)
         is_usual = groups.squares <= sigma**2 * (free + 4 * np.sqrt(2 * free))
         self.full = groups.where((groups.size >= _FULL) & is_usual)
-        self.normal_means = None if normal_size <= 1 else self.means.of_at_least(normal_size)
+        self.normal_means = None
+        if normal_size > 1:
+            means, large = self.means, self.means.size >= normal_size
+            self.normal_means = _Means(means.size[large], means.mean[large], means.count[large])
         self.uniform_density = 1 / max(float(np.ptp(groups.mean)), 10 * sigma)
         self.price = price * log(max(len(groups.mean), 2))
 
@@ -168,8 +167,10 @@ class _Search:
         single, outliers = np.ones(1), np.full(2, 0.01)
         best = self._fitted(Mixture(fullest, 0.98 * single, single, outliers, -np.inf))
         while (larger := self._grown(best)) is not None:
-            best = larger
-            if len(best.centers) > MAX_CENTERS or self._fill_a_range(best):
+            best, count = larger, len(larger.centers)
+            # If most centers are as near to the next as noise reaches, they fill a range.
+            near = np.median(np.diff(np.sort(best.centers))) < _NEAR * self.sigma
+            if count > MAX_CENTERS or (count > _MAX_NEAR_CENTERS and near):
                 return None
         best = self._with_full_groups(self._pruned(best))
         if best.outliers.sum() > _MAX_OUTLIERS:
@@ -190,12 +191,6 @@ class _Search:
                 break
             mixture = self._fitted(mixture.adding(float(far.mean[np.argmax(far.size)])))
         return mixture
-
-    def _fill_a_range(self, mixture: Mixture) -> bool:
-        """Return whether most centers are as near to the next as noise reaches."""
-        if len(mixture.centers) <= _MAX_NEAR_CENTERS:
-            return False
-        return bool(np.median(np.diff(np.sort(mixture.centers))) < _NEAR * self.sigma)
 
     def _grown(self, mixture: Mixture) -> Mixture | None:
         """Return the best mixture with one more center that is worth its price, or None."""

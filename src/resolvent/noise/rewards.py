@@ -233,7 +233,10 @@ def _variance(groups: Groups) -> float:
     repeated = groups.where(groups.size > 1)
     free = repeated.size - 1
     # The median is robust against a few outliers.
-    median = _median(repeated.squares / _median_of_chi_squared(free), free)
+    scaled = repeated.squares / _median_of_chi_squared(free)
+    order = np.argsort(scaled, kind="stable")
+    below = np.cumsum(free[order])
+    median = float(scaled[order[int(np.searchsorted(below, below[-1] / 2))]])
     is_typical = repeated.squares <= _OUTLIER_SIGMA**2 * median * free
     return float(repeated.squares[is_typical].sum() / max(free[is_typical].sum(), 1))
 
@@ -305,12 +308,6 @@ def _thinned(steps: StepRewards) -> StepRewards:
     mask = np.zeros(len(order), bool)
     mask[order[np.linspace(0, len(order) - 1, _MAX_STEPS).astype(np.int64)]] = True
     return steps.where(mask)
-
-
-def _median(values: Floats, weights: Floats) -> float:
-    order = np.argsort(values, kind="stable")
-    below = np.cumsum(weights[order])
-    return float(values[order[int(np.searchsorted(below, below[-1] / 2))]])
 
 
 def _median_of_chi_squared(free: Floats) -> Floats:
