@@ -149,7 +149,7 @@ def test_events_come_before_noise():
     result = rs.infer(blank, labels="auto")
     assert not result.is_noisy
     assert [machine.states for machine in result.machines.values()] == [2, 2]
-    assert result.options.noise == "auto"
+    assert result.options.noise == result.update(blank).options.noise == "auto"
 
 
 def test_files_store_the_noise_option(house, tmp_path):
