@@ -154,22 +154,23 @@ def update(
     result: InferenceResult, traces: TraceSet, progress: Listener | None = None
 ) -> InferenceResult:
     """Add traces to a result: replay them, and repair the machines where they fail."""
-    options, preprocessor = result.options, result.preprocessor
+    options, corpus = result.options, result.inference_state.corpus
     with explain_memory_errors("machines were updated"), get_executor(options.on):
         traces = to_trace_set(traces)
         if len(traces) == 0:
             raise TraceError("there are no traces to update with: collect or read at least one")
-        context = InferenceContext(options, preprocessor, progress)
-        more = preprocessor.transform(traces)
-        if options.labels != "auto" or not result.inference_state.corpus.in_memory:
+        context = InferenceContext(options, result.preprocessor, progress)
+        more = result.preprocessor.transform(traces)
+        if options.labels != "auto" or not corpus.in_memory:
             return _or_raise(extend_result(context, result, more))
         exact = replace(context, without_noise=not result.is_noisy)
         extended = extend_result(exact, result, more)
         if isinstance(extended, Conflict):  # the events discovered before do not suffice
-            source = InMemorySource([result.inference_state.corpus.extended(more).as_traces()])
-            preprocessor = replace(preprocessor, labeling=AS_RECORDED)
-            context = replace(context, preprocessor=preprocessor)
-            extended = _infer_with_discovered_labels(context, source)
+            source = InMemorySource([corpus.extended(more).as_traces()])
+            recorded = replace(result.preprocessor, labeling=AS_RECORDED)
+            extended = _infer_with_discovered_labels(
+                replace(context, preprocessor=recorded), source
+            )
         return _or_raise(extended)
 
 

@@ -74,11 +74,9 @@ COMPARED_IN_ALL: Final = 400_000
 class TrainingSet:
     """Traces to learn machines from: those of a corpus with some `numbers`.
 
-    Attributes:
-        outputs: The columns to predict, in the order of the machines.
-        named_trivial: Labels that the user names as trivial; None if they are tested.
-        noisy: The outputs that may vary: the most likely machines are inferred for them.
-        most_states: Number of states beyond which a machine raises `StateLimitExceeded`.
+    `outputs` are predicted in this order; the most likely machines are inferred for the `noisy`
+    ones. `named_trivial` are the labels that the user names as trivial; None if they are tested. A
+    machine with more than `most_states` raises `StateLimitExceeded`.
     """
 
     context: InferenceContext

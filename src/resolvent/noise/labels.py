@@ -97,10 +97,8 @@ def _count_labels(traces: TraceSet, codes: Mapping[str, Codes], timing: LabelTim
 class DenoisedLabels:
     """The labeling function that recorded labels follow, except for random errors.
 
-    Attributes:
-        labeling: Returns the most likely label of each observation, or action and observation.
-        noise: Rates at which recorded labels differ from that; None if they are uninformative.
-        log_evidence: Log likelihood of the recorded labels.
+    `noise` has the rates of errors; None if the labels are uninformative. `log_evidence` is the log
+    likelihood of the recorded labels.
     """
 
     labeling: LabelingFunction

@@ -77,11 +77,8 @@ class LikelyMachine:
 class SearchLimits:
     """The limits of a search for the most likely machine.
 
-    Attributes:
-        seed: Seed of all random choices.
-        effort: Amount of work, relative to the default: more `effort` grows more machines.
-        time_limit: Seconds after which the best machine so far is returned; None for no limit.
-        most_states: Maximum number of states.
+    More `effort` grows more machines; 1 is the default. After `time_limit` seconds the best machine
+    so far is returned.
     """
 
     seed: int = 0
