@@ -36,5 +36,5 @@ cd build/oldest-tests
   --deselect tests/cli/test_cli_show.py::test_a_picture \
   --deselect tests/cli/test_cli_show.py::test_a_png_picture_into_a_pipe \
   tests/test_start_up.py tests/cli/test_cli_infer.py tests/cli/test_cli_show.py \
-  tests/cli/test_cli_completion.py tests/traces/io/test_json_lines.py tests/traces/io/test_parquet.py \
+  tests/cli/test_cli_completion.py tests/traces/io/test_json_lines.py tests/traces/io/test_table_parquet.py \
   tests/formats tests/rl/test_collect.py tests/rl/test_augment.py tests/worlds

@@ -130,17 +130,16 @@ def enumerated(steps, transitions, outputs):
     return log_likelihood, transition_counts, output_counts
 
 
+def expected_counts(steps, transitions, outputs):
+    columns = steps.source, steps.output, steps.offsets
+    tables = {"moves": transitions.ravel(), "answers": outputs.ravel()}
+    return _core.expected_moves(*columns, states=outputs.shape[1], **tables)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_expected_transitions_are_sums_over_all_paths(seed):
     steps, (transitions, outputs) = some_steps(seed), likely_tables(seed)
-    log_likelihood, transition_counts, output_counts = _core.expected_moves(
-        steps.source,
-        steps.output,
-        steps.offsets,
-        states=STATES,
-        moves=transitions.ravel(),
-        answers=outputs.ravel(),
-    )
+    log_likelihood, transition_counts, output_counts = expected_counts(steps, transitions, outputs)
     expected = enumerated(steps, transitions, outputs)
     assert log_likelihood == pytest.approx(expected[0], rel=1e-5)
     np.testing.assert_allclose(transition_counts.reshape(transitions.shape), expected[1], atol=1e-5)
@@ -155,14 +154,7 @@ def test_unreachable_states_change_nothing(states):
     wide[:, :STATES, :STATES] = transitions
     wide_outputs = np.ones((4, states), np.float32)
     wide_outputs[:, :STATES] = outputs
-    log_likelihood, transition_counts, _ = _core.expected_moves(
-        steps.source,
-        steps.output,
-        steps.offsets,
-        states=states,
-        moves=wide.ravel(),
-        answers=wide_outputs.ravel(),
-    )
+    log_likelihood, transition_counts, _ = expected_counts(steps, wide, wide_outputs)
     expected = enumerated(steps, transitions, outputs)
     assert log_likelihood == pytest.approx(expected[0], rel=1e-5)
     transition_counts = transition_counts.reshape(4, states, states)

@@ -15,12 +15,12 @@ from resolvent.errors import OptionError, TraceError
 from resolvent.preprocess.event_search import SearchOptions, best_table
 from resolvent.preprocess.event_steps import EventSteps, Table, distinct_traces, event_steps
 from resolvent.preprocess.labeling import LabelingFunction, LabelOrigin
-from resolvent.preprocess.samples import Histories, find_contradiction, output_samples
+from resolvent.preprocess.samples import Histories, find_contradiction, output_samples, supplement
 from resolvent.preprocess.timing import NONE, LabelTiming
 from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.symbols import Symbol, symbol_order
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes, distinct_pairs
+from resolvent.traces.vocabulary import Codes
 
 SOURCES: Final[tuple[LabelOrigin, ...]] = ("observation", "action", "action+observation")
 """Sources of labels, in the order of trial."""
@@ -114,10 +114,7 @@ def _varies(traces: TraceSet, reads: LabelOrigin) -> bool:
 
 
 def _tables(
-    traces: TraceSet,
-    labeling: LabelingFunction,
-    outputs: Sequence[str],
-    options: SearchOptions,
+    traces: TraceSet, labeling: LabelingFunction, outputs: Sequence[str], options: SearchOptions
 ) -> list[tuple[EventSteps, Table]] | None:
     """Find a table for each output; None if some output is not explained."""
     tables: list[tuple[EventSteps, Table]] = []
@@ -130,10 +127,7 @@ def _tables(
             return None
         tables.append((steps, table))
         if predicts == OBSERVATION:
-            observations = traces.at_step(traces.observation_codes)
-            _, observed = distinct_pairs(
-                observations, steps.states(table), len(traces.observations), table.shape[1]
-            )
+            _, observed = supplement(traces, steps.states(table))
     return tables
 
 

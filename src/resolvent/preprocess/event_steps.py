@@ -17,7 +17,6 @@ from resolvent import _core
 from resolvent._util.math import log
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import NONE
-from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
@@ -144,10 +143,7 @@ def event_steps(
     source[starts] = np.where(source[starts] == NONE, NONE, source[starts] + len(sources))
     if observed is None:
         observed = traces.at_step(traces.observation_codes)
-    if predicts == OBSERVATION:
-        output = traces.after_step(traces.observation_codes)
-    else:
-        output = traces.column(predicts).codes
+    output = traces.column(predicts).codes
     query = observed.astype(np.int64) * len(traces.actions) + traces.action_codes
     codes_of_steps, query_of = _varying_outputs(query, output.astype(np.int64))
     return EventSteps(source, codes_of_steps, traces.offsets, query_of, 2 * len(sources))

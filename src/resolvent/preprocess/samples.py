@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.errors import ModelError
 from resolvent.preprocess.timing import LabelTiming, labels_read
-from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes, Vocabulary, codes_of, distinct_pairs
@@ -98,12 +97,7 @@ def output_samples(
 
     Paper: "Problem Reduction to DBMM inference".
     """
-    outputs: Vocabulary[Any]
-    if predicts == OBSERVATION:
-        outputs = traces.observations
-        output = traces.after_step(traces.observation_codes)
-    else:
-        outputs, output = traces.column(predicts)
+    outputs, output = traces.column(predicts)
     if digits is not None:
         numbers = rounded(outputs, digits)
         outputs = Vocabulary(sorted(set(numbers)))

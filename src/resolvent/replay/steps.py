@@ -112,11 +112,7 @@ def to_machine_codes(
 
 def outputs_at_steps(machine: Machine, traces: TraceSet) -> tuple[Sequence[Any], Codes]:
     """Return the values that a machine predicts, rounded as it sees them, and their codes."""
-    values: Sequence[Any]
-    if machine.predicts == OBSERVATION:
-        values, codes = traces.observations, traces.after_step(traces.observation_codes)
-    else:
-        values, codes = traces.column(machine.predicts)
+    values, codes = traces.column(machine.predicts)
     return values if machine.digits is None else rounded(values, machine.digits), codes
 
 

@@ -191,6 +191,8 @@ class TraceSet(Sequence[Trace]):
     def column(self, name: str) -> StepColumn:
         """Return a step column by name: `"reward"`, `"terminated"`, or a further one.
 
+        `"observation"` is the next observation, which machines predict under this name.
+
         >>> trace = Trace([0, 1, 0], [None] * 3, "ab", terminated=True, columns={"cost": [5, 2]})
         >>> TraceSet([trace]).column("cost")
         StepColumn(values=Vocabulary([2, 5]), codes=array([1, 0], dtype=int32))
@@ -204,6 +206,8 @@ class TraceSet(Sequence[Trace]):
             return self.columns[name]
         if name == TERMINATED:
             return self._ends
+        if name == OBSERVATION:
+            return StepColumn(self.observations, self.after_step(self.observation_codes))
         raise missing_column_error(name, (*self.columns, TERMINATED))
 
     @cached_property

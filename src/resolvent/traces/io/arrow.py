@@ -242,26 +242,20 @@ def sort_by_episode(
         for key in times:
             repeated &= key[rows][1:] == key[rows][:-1]
         if np.any(repeated):
-            first = int(np.argmax(repeated))
-            _refuse_repeat(rows[first : first + 2], episode, order, locate)
+            at = int(np.argmax(repeated))
+            first, second = sorted(rows[at : at + 2].tolist())
+            of_both = " and ".join(
+                f"`{visible(', '.join(names))}`" for names in (order, episode) if names
+            )
+            raise TraceError(
+                f"{locate(second)}: the same {of_both} as {locate(first)}, so their order is "
+                f"unknown: order by a further column, or leave out the order if the rows are sorted"
+            )
     return EpisodeTable(
         table.take(rows),
         np.append(0, np.flatnonzero(~same) + 1),
         lambda row: locate(int(rows[row])),
         was_sorted=False,
-    )
-
-
-def _refuse_repeat(
-    rows: NDArray[np.int64], episode: Sequence[str], order: Sequence[str], locate: Locate
-) -> None:
-    first, second = sorted(rows.tolist())
-    of_both = f"`{visible(', '.join(order))}`"
-    if episode:
-        of_both += f" and `{visible(', '.join(episode))}`"
-    raise TraceError(
-        f"{locate(second)}: the same {of_both} as {locate(first)}, so their order is unknown: "
-        f"order by a further column, or leave out the order if the rows are sorted"
     )
 
 
