@@ -17,12 +17,11 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent.exploration import frontier, hypothesis
+from resolvent.exploration import hypothesis, tests
 from resolvent.exploration import state as learner_state
 from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel
 from resolvent.exploration.learner import begin_episode
-from resolvent.exploration.run import RunOptions, SolveRun
-from resolvent.exploration.solve import explore
+from resolvent.exploration.solve import RunOptions, SolveRun, explore
 from resolvent.exploration.tables import TransitionTables
 from resolvent.exploration.tests import select_action
 from resolvent.worlds import RandomWorld
@@ -32,7 +31,7 @@ PARTS = {
     "inferring": (hypothesis.Hypothesis, "_infer"),
     "model": (EmpiricalModel, "of_steps"),
     "value bounds": (learner_state, "value_bounds"),
-    "choosing": (frontier, "_most_useful"),
+    "choosing": (tests, "_most_useful"),
 }
 """The parts of a round, and the functions that do them."""
 
@@ -127,7 +126,7 @@ class Walk:
         explorer, cursor = self.explorer, self.cursor
         if not cursor.is_open:
             shown = self.env.reset(seed=None if explorer.steps else 0)
-            begin_episode(explorer.state, cursor, explorer.encoder.reset(explorer.state, 0, *shown))
+            begin_episode(explorer.state, cursor, explorer.encoder.reset(explorer.state, 0, shown))
         action = self.draw.integers(self.env.action_space.n)  # type: ignore[attr-defined]
         observation, reward, *ended, info = self.env.step(action)
         with (rounds or Rounds()).one():

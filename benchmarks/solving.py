@@ -17,8 +17,7 @@ import numpy as np
 from solving_page import page
 
 import resolvent as rs
-from resolvent.exploration.run import RunOptions, SolveRun
-from resolvent.exploration.solve import explore
+from resolvent.exploration.solve import RunOptions, SolveRun, explore
 from resolvent.planning.steps import acting_machines
 from resolvent.rl.env import SymbolEncoder
 from resolvent.rl.tracker import StateTracker
@@ -79,7 +78,7 @@ class ByKnowledge:
         if self.model is not None:
             least = self.model.least
             worst = min(least, least / (1 - GAMMA))  # of a step that was never taken
-            self.policy = self.model.known_steps().solve(worst, GAMMA).policy
+            self.policy = self.model.known_steps(GAMMA).solve(worst).policy
 
     def begin(self, seen: Any, label: Any) -> Any:
         model = self.model

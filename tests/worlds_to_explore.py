@@ -66,41 +66,6 @@ class SecondMission(gym.Env[str, int]):
         return self.rooms[self.place], 0.0, False, False, {"labels": label}
 
 
-class Broken(gym.Env[str, int]):
-    """An environment that does something wrong in its fourth step."""
-
-    def __init__(self, how: str) -> None:
-        self.how = how
-        self.action_space = spaces.Discrete(2)
-        self.observation_space = spaces.Discrete(3)
-        self.steps = 0
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        if self.how == "reset":
-            return 0
-        return 0, {"labels": ()}
-
-    def step(self, action: int) -> Any:
-        self.steps += 1
-        told: dict[str, Any] = {"labels": ()}
-        if self.steps < 4:
-            return 0, 0.0, False, False, told
-        if self.how == "raises":
-            raise RuntimeError("the motor is stuck")
-        if self.how == "nan":
-            return 0, float("nan"), False, False, told
-        if self.how == "nan seen":
-            return float("nan"), 0.0, False, False, told
-        if self.how == "outside":
-            return 7, 0.0, False, False, told
-        if self.how == "four":
-            return 0, 0.0, False, told
-        if self.how == "no labels":
-            return 0, 0.0, False, False, {}
-        return 0, 0.0, False, False, told
-
-
 class Coin(gym.Env[int, int]):
     """A coin is tossed: heads pay for going on, tails do not."""
 

@@ -295,7 +295,6 @@ class Wrong(Corridor):
     ("wrong", "message"),
     [
         ({"info": None}, "the info is None: it has to be a dict"),
-        ({"seen": float("nan")}, "the observation: nan cannot be a symbol"),
         ({"reward": "high"}, "the reward is 'high'; rewards must be numbers"),
         ({"more": 1}, r"has to return \(observation, reward, terminated, truncated, info\)"),
     ],
@@ -304,6 +303,15 @@ class Wrong(Corridor):
 def test_invalid_values_are_named(wrong, message):
     with pytest.raises(rs.errors.EnvironmentFailed, match=rf"episode 0: step 2: .*{message}"):
         rs.solve(Wrong(**wrong))
+
+
+def test_an_invalid_reset_is_named():
+    class Silent(Corridor):
+        def reset(self, **options):
+            return super().reset(**options)[0]
+
+    with pytest.raises(rs.TraceError, match=r"reset\(\) has to return \(observation, info\)"):
+        rs.solve(Silent())
 
 
 @pytest.mark.parametrize("missing", ["action_space", "observation_space"])
@@ -356,6 +364,7 @@ def test_equal_rewards_give_no_bound(tmp_path):
     assert "pass reward_range or increase the budget" in solved.why_stopped
     assert solved.bound == float("inf")
     assert solved.as_dict()["bound"] is None
+    assert not solved.as_dict()["optimal"]
     assert "bound        not known" in str(solved)
     assert rs.Solution.load(tmp_path / "kept").bound == float("inf")
 

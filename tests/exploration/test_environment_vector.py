@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
+from importlib import import_module
 
 import gymnasium as gym
 import numpy as np
@@ -9,7 +10,6 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import resolvent as rs
-from resolvent.exploration import run
 from resolvent.worlds import House, TMaze
 from worlds_to_explore import Coin, TwoMissions, Unlabelled
 
@@ -176,7 +176,8 @@ class TestResuming:
         ],
     )
     def test_from_any_step(self, tmp_path, monkeypatch, make, first_point, mode):
-        monkeypatch.setattr(run, "FIRST_CHECKPOINT", first_point)
+        loop = import_module("resolvent.exploration.solve")
+        monkeypatch.setattr(loop, "FIRST_CHECKPOINT", first_point)
         whole = solved(make, mode=mode)
         rng, folder = np.random.default_rng(0), tmp_path / "solved"
         for _ in range(2):

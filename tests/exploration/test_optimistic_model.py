@@ -5,16 +5,16 @@ import pytest
 
 from resolvent.exploration.buffer import ABANDONED, TERMINATED, Buffer
 from resolvent.exploration.empirical_model import EmpiricalModel, Outcome
-from resolvent.exploration.optimistic_model import (
+from resolvent.exploration.state import LearnerConfig
+from resolvent.exploration.tables import TransitionTables
+from resolvent.exploration.values import (
     MAX_OUTCOMES,
     MIN_INVERSES,
     observed_outcomes,
     optimistic_model,
+    value_bounds,
     with_inverse_steps,
 )
-from resolvent.exploration.state import LearnerConfig
-from resolvent.exploration.tables import TransitionTables
-from resolvent.exploration.values import value_bounds
 from resolvent.preprocess.timing import LabelTiming
 
 HALL, DOOR, GOAL, TOWER = range(4)
@@ -63,19 +63,19 @@ def known_of(log, tables):
 def test_an_untried_step_is_assumed_to_have_the_outcome_of_another_state(hall):
     log, tables = hall
     model = known_of(log, tables)
-    world = optimistic_model(model, model.known_steps())
+    known = model.known_steps(0.5)
+    world = optimistic_model(model, known, 0.0)
     rung = HALL * 2 + 1  # the hall in the second state
     columns = world.next_number[rung].reshape(3, world.width)
     assert columns[ON, 0] == DOOR * 2 + 1
-    assert not world.known[rung, ON]
-    assert world.known[rung, WAIT]
+    assert known.is_known[model.rows[HALL, 1, 0], [WAIT, ON]].tolist() == [True, False]
     assert columns[WAIT, 0] == rung
 
 
 def test_a_step_without_effect_may_have_one_in_another_state(hall):
     log, tables = hall
     model = known_of(log, tables)
-    novelty = optimistic_model(model, model.known_steps()).novelty
+    novelty = optimistic_model(model, model.known_steps(0.5), 0.0).novelty
     assert novelty[DOOR * 2, ON] == 0  # it was tried there
     assert novelty[DOOR * 2 + 1, ON] == pytest.approx(1 / 2)  # tried in one other state
     assert novelty[DOOR * 2 + 1, WAIT] == 1  # never tried at all
@@ -88,11 +88,11 @@ def test_a_label_that_was_never_read_in_a_state_leads_to_the_best_one(hall):
     # In the second state, which the bell leads to, the way through the door is known. In the
     # first the door is shut, and in the third nobody has rung the bell.
     model = known_of(log, tables_of([[0, 1, -1], [1, -1, 1], [2, -1, 2]]))
-    world = optimistic_model(model, model.known_steps())
+    world = optimistic_model(model, model.known_steps(0.5), 0.0)
     third = HALL * 3 + 2
     assert world.anywhere[third].reshape(3, world.width)[RING].tolist() == [True, False, False]
     assert world.novelty[third, RING] == 1
-    solved, following = world.solve(0.0, None, 0.5)
+    solved, following = world.solve()
     assert following[third].reshape(3, world.width)[RING, 0] == TOWER * 3 + 1
     assert solved.value[TOWER * 3 + 1] == 0.5**2  # back in the hall, to the door, and through it
     assert not world.anywhere[HALL * 3].any()  # there it is known where the bell leads
@@ -103,10 +103,10 @@ def test_the_best_of_several_outcomes_is_assumed(hall):
     record(log, TERMINATED, *RUNG, *THROUGH)
     record(log, ABANDONED, *RUNG, *RUNG)  # a third state, in which the door was never tried
     model = known_of(log, tables_of([[0, 1, -1], [1, 2, 1], [2, -1, 2]]))
-    world = optimistic_model(model, model.known_steps())
+    world = optimistic_model(model, model.known_steps(0.5), 0.0)
     door = world.next_number[DOOR * 3 + 2].reshape(3, world.width)[ON]
     assert door.tolist() == [DOOR * 3 + 2, -1, -1]  # shut as at first, or through it to the end
-    solved, _ = world.solve(0.0, None, 0.5)
+    solved, _ = world.solve()
     assert solved.value[DOOR * 3 + 2] == 1
     assert solved.value[HALL * 3 + 2] == 0.5
 

@@ -38,6 +38,7 @@ def test_labels_are_made_of_observations(make, value):
     solved = rs.solve(Unlabelled(make()), seed=0, budget=5_000)
     assert solved.optimal
     assert solved.value == pytest.approx(value)
+    assert solved.machines.preprocessor.labeling.reads == "observation"
     assert solved.why_stopped.endswith("labels: each observation is a separate event")
 
 

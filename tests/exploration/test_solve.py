@@ -13,7 +13,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.worlds import House, TMaze
-from worlds_to_explore import Broken, Coin, Lamp, SecondMission, TwoMissions
+from worlds_to_explore import Coin, Lamp, SecondMission, TwoMissions
 
 
 @pytest.fixture(scope="module")
@@ -90,13 +90,6 @@ def test_a_second_mission_with_a_higher_reward_is_found(seed):
     assert solved.value == pytest.approx(5 * 0.95**4)
 
 
-def test_a_plan_without_rewards_is_not_called_optimal():
-    solved = rs.solve(Broken("not at all"), budget=300)
-    assert not solved.optimal
-    assert solved.guarantee.reason in ("equal rewards", "budget")
-    assert not solved.as_dict()["optimal"]
-
-
 def test_the_history_has_the_progress(house):
     steps = [one.steps for one in house.history]
     assert steps == sorted(steps)
@@ -116,37 +109,6 @@ def test_a_target_stops_exploration_earlier():
     assert rough.guarantee.reason == "target"
     assert 0 < rough.bound <= rough.guarantee.gap <= 20
     assert rough.steps < fine.steps
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ("reset", r"reset\(\) has to return \(observation, info\)"),
-        ("raises", r"step\(\) raised RuntimeError: the motor is stuck"),
-        ("nan", "episode 0: step 3: the reward is nan"),
-        ("nan seen", "episode 0: step 3: the observation: nan cannot be a symbol"),
-        ("four", r"step\(\) has to return \(observation, reward, terminated, truncated, info\)"),
-        ("no labels", "episode 0: step 3: the environment gives no label"),
-    ],
-)
-def test_invalid_environments_are_named(how, message):
-    with pytest.raises(rs.TraceError, match=message):
-        rs.solve(Broken(how), budget=50)
-
-
-def test_a_world_without_labels_gets_some():
-    class Plain(gym.Wrapper):
-        def step(self, action):
-            *shown, _ = self.env.step(action)
-            return *shown, {}
-
-        def reset(self, **given):
-            return self.env.reset(**given)[0], {}
-
-    solved = rs.solve(Plain(House()), seed=0, budget=5_000)
-    assert solved.optimal
-    assert solved.machines.preprocessor.labeling.reads == "observation"
-    assert solved.value == pytest.approx(0.95**5)
 
 
 def test_a_stochastic_environment_is_detected_and_explored():

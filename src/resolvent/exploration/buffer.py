@@ -19,11 +19,8 @@ from resolvent.traces import Symbol, TraceSet
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
 
-TRUNCATED, TERMINATED, ABANDONED = 0, 1, 2
-"""Ends of episodes: by a limit, by the environment, or because no test was left in it."""
-
-FORGOTTEN = None
-"""Takes the place of a symbol that no trace has any more."""
+TRUNCATED, TERMINATED, ABANDONED = 0, 1, 2  # how episodes end; abandoned: no test is left
+FORGOTTEN = None  # takes the place of a symbol that no trace has any more
 
 
 class SymbolIndex:
@@ -94,43 +91,38 @@ class Episode:
         self.labels.append(label)
 
 
-@dataclass(frozen=True, eq=False)
 class Columns:
-    """Traces as arrays; `observations` and `labels` have one entry more for each trace."""
+    """Episodes as arrays; `observations` and `labels` have one entry more for each episode.
 
-    observations: Codes
-    labels: Codes
-    actions: Codes
-    rewards: NDArray[np.float64]
-    offsets: NDArray[np.int64]
-    terminated: NDArray[np.bool_]
-    n_actions: int
+    `positions` are those of the entries before each step, and `starts` of each episode's first one.
+    """
 
-    @property
-    def steps(self) -> int:
-        """Number of steps."""
-        return len(self.actions)
+    def __init__(
+        self,
+        episodes: Sequence[Episode],
+        lengths: Sequence[int],
+        terminated: NDArray[np.bool_],
+        n_actions: int,
+    ) -> None:
+        """Concatenate episodes, each of which may be several with these lengths in all."""
 
-    @cached_property
-    def positions(self) -> NDArray[np.int64]:
-        """The position in `observations` of the observation before each step."""
-        lengths = np.diff(self.offsets)
-        return np.arange(self.steps) + np.repeat(np.arange(len(lengths)), lengths)
+        def column(name: str, dtype: Any = np.int32) -> Any:
+            parts = [np.frombuffer(getattr(episode, name), dtype) for episode in episodes]
+            return np.concatenate(parts)
 
-    @cached_property
-    def starts(self) -> NDArray[np.int64]:
-        """The position in `observations` of the first observation of each trace."""
-        return self.offsets[:-1] + np.arange(len(self.offsets) - 1)
-
-    @cached_property
-    def observations_before(self) -> Codes:
-        """The observation before each step."""
-        return self.observations[self.positions]
-
-    @cached_property
-    def observations_after(self) -> Codes:
-        """The observation after each step."""
-        return self.observations[self.positions + 1]
+        self.observations: Codes = column("observations")
+        self.labels: Codes = column("labels")
+        self.actions: Codes = column("actions")
+        self.rewards: NDArray[np.float64] = column("rewards", np.float64)
+        self.terminated, self.n_actions, self.steps = terminated, n_actions, len(self.actions)
+        self.offsets = np.cumsum([0, *lengths], dtype=np.int64)
+        numbers = np.arange(len(lengths))
+        self.starts = self.offsets[:-1] + numbers
+        self.positions = np.arange(self.steps) + np.repeat(numbers, lengths)
+        self.observations_before = self.observations[self.positions]
+        self.observations_after = self.observations[self.positions + 1]
+        self.terminal_steps = np.zeros(self.steps, bool)
+        self.terminal_steps[self.offsets[1:] - 1] = terminated
 
     @cached_property
     def queries(self) -> tuple[NDArray[np.int64], Codes]:
@@ -150,13 +142,6 @@ class Columns:
         rank[order] = np.arange(len(order), dtype=np.int32)
         return self.rewards[first[order]] + 0.0, rank[number]
 
-    @cached_property
-    def terminal_steps(self) -> NDArray[np.bool_]:
-        """Whether each step terminated an episode."""
-        terminal = np.zeros(self.steps, bool)
-        terminal[self.offsets[1:] - 1] = self.terminated
-        return terminal
-
 
 class Buffer:
     """All steps so far, and the codes of their symbols."""
@@ -166,12 +151,10 @@ class Buffer:
         self.actions = list(actions)
         order = sorted(range(len(self.actions)), key=lambda code: symbol_order(self.actions[code]))
         self.actions_by_name: Codes = np.array(order, np.int32)
-        self.closed = Episode()
-        """All closed episodes, concatenated."""
-        self.open: dict[int, Episode] = {}
-        """The open episode of each environment."""
+        self.closed = Episode()  # all closed episodes, concatenated
+        self.open: dict[int, Episode] = {}  # the open episode of each environment
+        # The length, the kind of end and the environment of each closed episode.
         self.lengths, self.ends, self.environments = array("i"), array("b"), array("i")
-        """The length, the kind of end and the environment of each closed episode."""
         self._columns: tuple[object, Columns] | None = None
 
     @property
@@ -198,11 +181,8 @@ class Buffer:
         episode = self.open.pop(environment)
         if not len(episode):
             return
-        closed = self.closed
-        closed.observations.extend(episode.observations)
-        closed.labels.extend(episode.labels)
-        closed.actions.extend(episode.actions)
-        closed.rewards.extend(episode.rewards)
+        for name, values in vars(episode).items():
+            getattr(self.closed, name).extend(values)
         self.lengths.append(len(episode))
         self.ends.append(end)
         self.environments.append(environment)
@@ -211,15 +191,14 @@ class Buffer:
         """Yield the closed episodes from number `since` on."""
         closed, first = self.closed, sum(self.lengths[:since])
         for number, length in enumerate(self.lengths[since:], since):
-            steps = slice(first, first + length)
-            positions = slice(first + number, first + number + length + 1)
+            last = first + length
             yield Episode(
-                closed.observations[positions],
-                closed.labels[positions],
-                closed.actions[steps],
-                closed.rewards[steps],
+                closed.observations[first + number : last + number + 1],
+                closed.labels[first + number : last + number + 1],
+                closed.actions[first:last],
+                closed.rewards[first:last],
             )
-            first += length
+            first = last
 
     def has_episode(self, start: tuple[int, int], actions: Sequence[int]) -> bool:
         """Return whether a closed episode began with this start and took these actions.
@@ -243,25 +222,12 @@ class Buffer:
         episodes = self.open_episodes().values()
         key = self.episodes, *map(len, episodes)  # episodes only grow
         if self._columns is None or self._columns[0] != key:
-            self._columns = key, self._new_columns([self.closed, *episodes])
+            lengths = [*self.lengths, *map(len, episodes)]
+            terminated = np.zeros(len(lengths), bool)
+            terminated[: len(self.ends)] = np.frombuffer(self.ends, np.int8) == TERMINATED
+            parts = [self.closed, *episodes]
+            self._columns = key, Columns(parts, lengths, terminated, len(self.actions))
         return self._columns[1]
-
-    def _new_columns(self, episodes: list[Episode]) -> Columns:
-        def column(name: str, dtype: Any = np.int32) -> Any:
-            return np.concatenate([np.frombuffer(getattr(part, name), dtype) for part in episodes])
-
-        lengths = [0, *self.lengths, *map(len, episodes[1:])]
-        terminated = np.zeros(len(lengths) - 1, bool)
-        terminated[: len(self.ends)] = np.frombuffer(self.ends, np.int8) == TERMINATED
-        return Columns(
-            column("observations"),
-            column("labels"),
-            column("actions"),
-            column("rewards", np.float64),
-            np.cumsum(lengths, dtype=np.int64),
-            terminated,
-            len(self.actions),
-        )
 
     def traces(self) -> TraceSet:
         """Return the same as `columns` as traces."""

@@ -16,22 +16,21 @@ import msgspec
 import numpy as np
 
 from resolvent._util.text import amount
-from resolvent.errors import ModelError, ResumeWarning, TraceError
+from resolvent.errors import ResumeWarning, TraceError
 from resolvent.exploration.buffer import TERMINATED, TRUNCATED, Buffer, Episode, SymbolIndex
+from resolvent.exploration.environment import EpisodePlayer
 from resolvent.exploration.learner import (
-    EncodedReset,
     EncodedStep,
     begin_episode,
     close_episode,
     present_label,
 )
-from resolvent.exploration.player import EpisodePlayer
 from resolvent.exploration.relabel import FIRST_SEARCH
 from resolvent.exploration.state import EpisodeState, LearnerState, Validation
 from resolvent.exploration.tables import TransitionTables
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.traces import Label, TraceSet
+from resolvent.traces import Label, Trace, TraceSet
 from resolvent.traces.symbols import as_symbol
 
 
@@ -90,11 +89,16 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     label_source: StoredLabels
     validation: StoredValidation = StoredValidation()
 
+    def with_codes_in(self, buffer: Buffer, traces: TraceSet) -> "Checkpoint":
+        """Return the checkpoint with the codes that its symbols have in later traces."""
+        observations = buffer.observations.codes_in(traces.observations, len(self.observations))
+        labels = buffer.labels.codes_in(traces.labels, len(self.labels))
+        return msgspec.structs.replace(self, observations=observations, labels=labels)
+
 
 def make_checkpoint(state: LearnerState, player: EpisodePlayer, rounds: int) -> Checkpoint:
-    """Return a checkpoint of the present state."""
+    """Return a checkpoint of the present state, with the codes of its buffer."""
     buffer, labels, validation = state.buffer, state.labels, state.validation
-    traces = buffer.traces()
     return Checkpoint(
         closed=buffer.episodes,
         open=[
@@ -104,56 +108,35 @@ def make_checkpoint(state: LearnerState, player: EpisodePlayer, rounds: int) -> 
         resets=player.resets,
         rounds=rounds,
         truncated_episodes=state.truncated_episodes,
-        observations=buffer.observations.codes_in(traces.observations),
-        labels=buffer.labels.codes_in(traces.labels),
+        observations=list(range(len(buffer.observations))),
+        labels=list(range(len(buffer.labels))),
         hypothesis=_stored_hypothesis(state),
-        label_source=StoredLabels(
-            reads=labels.labeling.reads,
-            events=_stored_events(labels.labeling),
+        label_source=_stored_labels(
+            labels.labeling,
             undecided=labels.undecided,
             search_at=labels.search_at,
             states_at_discovery=labels.states_at_discovery,
         ),
-        validation=StoredValidation(
-            starts=sorted(validation.starts),
-            steps=validation.steps,
-            repeated_steps=validation.repeated_steps,
-        ),
-    )
-
-
-def with_codes_in(checkpoint: Checkpoint, buffer: Buffer, traces: TraceSet) -> Checkpoint:
-    """Return a checkpoint with the codes that its symbols have in later traces."""
-    n_observations, n_labels = len(checkpoint.observations), len(checkpoint.labels)
-    return msgspec.structs.replace(
-        checkpoint,
-        observations=buffer.observations.codes_in(traces.observations, n_observations),
-        labels=buffer.labels.codes_in(traces.labels, n_labels),
-    )
-
-
-def first_checkpoint(state: LearnerState, count: int) -> Checkpoint:
-    """Return a checkpoint before the first step, of this number of environments."""
-    return Checkpoint(
-        open=[StoredEpisode()] * count,
-        hypothesis=_stored_hypothesis(state),
-        label_source=StoredLabels(reads="given", undecided=True),
+        validation=StoredValidation(**vars(validation) | {"starts": sorted(validation.starts)}),
     )
 
 
 def checkpoint_of_closed(
-    state: LearnerState, checkpoint: Checkpoint, traces: TraceSet, labeling: LabelingFunction
+    state: LearnerState,
+    checkpoint: Checkpoint | None,
+    traces: TraceSet,
+    labeling: LabelingFunction,
 ) -> Checkpoint:
     """Return a checkpoint after all these traces, where machines are to be inferred."""
     return Checkpoint(
         closed=len(traces),
         open=[StoredEpisode()] * len(state.episodes),
-        resets=max(checkpoint.resets, len(traces)),
-        truncated_episodes=checkpoint.truncated_episodes,
+        resets=max(0 if checkpoint is None else checkpoint.resets, len(traces)),
+        truncated_episodes=0 if checkpoint is None else checkpoint.truncated_episodes,
         observations=list(range(len(traces.observations))),
         labels=list(range(len(traces.labels))),
         hypothesis=msgspec.structs.replace(_stored_hypothesis(state), thorough_at=0),
-        label_source=StoredLabels(reads=labeling.reads, events=_stored_events(labeling)),
+        label_source=_stored_labels(labeling),
     )
 
 
@@ -168,8 +151,9 @@ def _stored_hypothesis(state: LearnerState) -> StoredHypothesis:
     )
 
 
-def _stored_events(labeling: LabelingFunction) -> list[tuple[Any, Any]] | None:
-    return None if labeling.events is None else labeling.event_pairs()
+def _stored_labels(labeling: LabelingFunction, **counters: Any) -> StoredLabels:
+    events = None if labeling.events is None else labeling.event_pairs()
+    return StoredLabels(reads=labeling.reads, events=events, **counters)
 
 
 def restore(state: LearnerState, checkpoint: Checkpoint, buffer: Buffer) -> None:
@@ -204,10 +188,9 @@ def restore(state: LearnerState, checkpoint: Checkpoint, buffer: Buffer) -> None
 class ReplayLog:
     """The episodes after a checkpoint, replayed to a learner in the place of an `EpisodePlayer`.
 
-    `buffer` has the steps before the checkpoint. Later episodes have the codes of another buffer,
-    since the learner must not know their symbols before. `later` lists them by environment, each
-    with its kind of end, None if it is still open; the first one continues the episode that was
-    open at the checkpoint.
+    `buffer` has the steps before the checkpoint. `later` lists the episodes after it by
+    environment, each with its kind of end, None if it is still open; the first one continues the
+    episode that was open at the checkpoint.
 
     All environments step together, so the steps of each determine the order of all. Environments
     are reset as at that time: episodes that were left without a step are in no trace. If one does
@@ -224,69 +207,50 @@ class ReplayLog:
     ) -> None:
         """Read traces, with the kind of end of each closed one and the environment of each."""
         self.player, self.state = player, player.state
-        actions = self.state.buffer.actions
-        self.buffer, self._coding = Buffer(actions), Buffer(actions)
-        self._actions = {action: code for code, action in enumerate(actions)}
-        if not all(action in self._actions for action in traces.actions):
-            raise ModelError(
-                "the traces have actions that the environment does not have: use the same one"
-            )
-        codes = SymbolIndex.from_codes(traces.observations, checkpoint.observations)
-        self.buffer.observations = codes
-        self.buffer.labels = SymbolIndex.from_codes(traces.labels, checkpoint.labels)
-        for number in range(checkpoint.closed):
-            index = environments[number]
-            self.buffer.open[index] = self._encoded(traces, number, self.buffer)
-            self.buffer.close(index, ends[number])
-        self._coding.observations = SymbolIndex(self.buffer.observations.values)
-        self._coding.labels = SymbolIndex(self.buffer.labels.values)
-        self.later: list[deque[tuple[Episode, int | None]]] = [deque() for _ in checkpoint.open]
+        self.buffer = buffer = Buffer(self.state.buffer.actions)
+        self._actions = {action: code for code, action in enumerate(buffer.actions)}
+        buffer.observations = SymbolIndex.from_codes(traces.observations, checkpoint.observations)
+        buffer.labels = SymbolIndex.from_codes(traces.labels, checkpoint.labels)
+        self.later: list[deque[tuple[Trace, int | None]]] = [deque() for _ in checkpoint.open]
+        # The number of steps replayed of each environment's first later episode.
         self._n_replayed = [max(stored.length, 0) for stored in checkpoint.open]
-        """Number of steps replayed of the first later episode, by environment."""
-        for number in range(checkpoint.closed, len(traces)):
-            index = environments[number]
-            length = -1 if self.later[index] else checkpoint.open[index].length
-            if length >= 0:
-                self.buffer.open[index] = self._encoded(traces, number, self.buffer, length)
-            end = ends[number] if number < len(ends) else None
-            self.later[index].append((self._encoded(traces, number, self._coding), end))
+        for number, (index, trace) in enumerate(zip(environments, traces, strict=True)):
+            if number < checkpoint.closed:
+                buffer.open[index] = self._encoded(trace, len(trace.actions))
+                buffer.close(index, ends[number])
+                continue
+            if not self.later[index] and checkpoint.open[index].length >= 0:
+                buffer.open[index] = self._encoded(trace, checkpoint.open[index].length)
+            self.later[index].append((trace, ends[number] if number < len(ends) else None))
 
-    def _encoded(
-        self, traces: TraceSet, number: int, buffer: Buffer, length: int | None = None
-    ) -> Episode:
-        """Return a trace, or its first steps, in the codes of a buffer."""
-        trace, observations, labels = traces[number], buffer.observations, buffer.labels
-        rewards = trace.rewards or ()
-        start = observations.code(trace.observations[0]), labels.code(trace.labels[0])
-        episode = Episode.begun(*start)
-        for step in range(len(trace.actions) if length is None else length):
-            episode.step(
-                self._actions[trace.actions[step]],
-                float(rewards[step]),
-                observations.code(trace.observations[step + 1]),
-                labels.code(trace.labels[step + 1]),
-            )
+    def _encoded(self, trace: Trace, length: int) -> Episode:
+        """Return the first steps of a trace in the codes of the buffer."""
+        observations = [*map(self.buffer.observations.code, trace.observations[: length + 1])]
+        labels = [*map(self.buffer.labels.code, trace.labels[: length + 1])]
+        episode = Episode.begun(observations[0], labels[0])
+        for step, action in enumerate(trace.actions[:length]):
+            reward = float((trace.rewards or ())[step])
+            episode.step(self._actions[action], reward, observations[step + 1], labels[step + 1])
         return episode
 
     def has_next(self) -> bool:
         """Return whether a step is left to replay."""
         return all(
-            later and (len(later) > 1 or n_replayed < len(later[0][0]))
+            later and (len(later) > 1 or n_replayed < len(later[0][0].actions))
             for later, n_replayed in zip(self.later, self._n_replayed, strict=True)
         )
 
     def action(self, episode: EpisodeState, selected: int | None) -> int | None:
         """Return the action that was taken; None if another episode was begun."""
-        recorded, n_replayed = self.later[episode.index][0][0], self._n_replayed[episode.index]
+        trace, n_replayed = self.later[episode.index][0][0], self._n_replayed[episode.index]
         if not episode.length:
             if selected is None:
                 return None
-            observation, label = recorded.start
-            reset = EncodedReset(self._coding.observations.values[observation], self._label(label))
+            reset = EncodedStep(trace.observations[0], self._label(trace, 0))
             if not _shows(self.state, episode, 0, reset):
                 begin_episode(self.state, episode, reset)
-        if n_replayed < len(recorded):
-            return recorded.actions[n_replayed]
+        if n_replayed < len(trace.actions):
+            return self._actions[trace.actions[n_replayed]]
         self._next_episode(episode.index)
         return None
 
@@ -295,19 +259,27 @@ class ReplayLog:
         return [self._next_step(index) for index in range(len(self.later))]
 
     def _next_step(self, index: int) -> EncodedStep:
-        (episode, end), step = self.later[index][0], self._n_replayed[index]
+        (trace, end), step = self.later[index][0], self._n_replayed[index]
         self._n_replayed[index] += 1
-        is_last = step + 1 == len(episode)
+        is_last = step + 1 == len(trace.actions)
         if is_last and end in (TERMINATED, TRUNCATED):
             self._next_episode(index)
         return EncodedStep(
-            episode.actions[step],
-            episode.rewards[step],
-            self._coding.observations.values[episode.observations[step + 1]],
-            self._label(episode.labels[step + 1]),
+            trace.observations[step + 1],
+            self._label(trace, step + 1),
+            self._actions[trace.actions[step]],
+            float((trace.rewards or ())[step]),
             terminated=is_last and end == TERMINATED,
             truncated=is_last and end == TRUNCATED,
         )
+
+    def _next_episode(self, index: int) -> None:
+        self.later[index].popleft()
+        self._n_replayed[index] = 0
+
+    def _label(self, trace: Trace, position: int) -> Label | None:
+        """Return a recorded label; None if the learner makes labels, which may be others by now."""
+        return trace.labels[position] if self.state.labels.labeling.is_given else None
 
     def finish(self) -> None:
         """Bring the environments to the state after the last steps.
@@ -359,21 +331,10 @@ class ReplayLog:
                     lost.add(episode.index)
         return lost
 
-    def _next_episode(self, index: int) -> None:
-        self.later[index].popleft()
-        self._n_replayed[index] = 0
 
-    def _label(self, code: int) -> Label | None:
-        """Return a recorded label; None if the learner makes labels, which may be others by now."""
-        label: Label = self._coding.labels.values[code]
-        return label if self.state.labels.labeling.is_given else None
-
-
-def _shows(
-    state: LearnerState, episode: EpisodeState, position: int, now: EncodedReset | EncodedStep
-) -> bool:
+def _shows(state: LearnerState, episode: EpisodeState, position: int, step: EncodedStep) -> bool:
     """Return whether a reset or step shows what was recorded at a position of an episode."""
     recorded, buffer = episode.recorded, state.buffer
     observation = buffer.observations.values[recorded.observations[position]]
     label = buffer.labels.values[recorded.labels[position]]
-    return bool(observation == now.observation and label == present_label(state, now))
+    return bool(observation == step.observation and label == present_label(state, step))

@@ -1,4 +1,4 @@
-"""The outcome of every step taken so far, by augmented state and action.
+"""The outcome of every step taken so far, by augmented state and action, and paths over them.
 
 An augmented state is an observation with the states of the machines that matter for acting.
 Adding a step is cheap while the machines stay the same; when they change, the model is computed
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -26,25 +26,20 @@ from resolvent.exploration.tables import (
     States,
     TransitionTables,
 )
+from resolvent.machines.memory import BreadthFirstSearch
 from resolvent.planning.deterministic import OptimalPolicy, solve
 from resolvent.replay.counts import pack_rows
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes, distinct_pairs
 
-UNKNOWN: Final = -2
-"""Stands for the next row where a step was never taken, or its outcome is random."""
-
-ENDS: Final = -1
-"""Stands for the next row where a step terminates the episode."""
-
-VARIES: Final = -2
-"""Stands for the label of an observation that has several."""
-
-MANY_LABELS: Final = 16
-"""Number of labels above which those that change no state do not open a context."""
-
-Context: TypeAlias = tuple[int, ...]
-"""The last label with the states before it; or -1 with the first observation and label."""
+UNKNOWN: Final = -2  # next row of a step never taken, or with a random outcome
+ENDS: Final = -1  # stands for the next row where a step terminates the episode
+VARIES: Final = -2  # stands for the label of an observation that has several
+MANY_LABELS: Final = 16  # number of labels above which neutral ones need not be `NO_EVENT`
+Context: TypeAlias = tuple[int, ...]  # last label and states before; or -1 and a start
+Step: TypeAlias = tuple[int, int]  # the row of an augmented state, and an action
+Node = TypeVar("Node", bound=int | tuple[Any, ...])  # a row, or a tuple that begins with one
+Checked: TypeAlias = Context | tuple[Context, int]  # a context, or one and the label after it
 
 
 class Outcome(NamedTuple):
@@ -72,18 +67,45 @@ class KnownSteps:
     next_row: Codes
     reward: NDArray[np.float64]
     is_known: Flags
+    gamma: float
 
-    def solve(self, unknown: float, gamma: float, actions: Any = slice(None)) -> OptimalPolicy:
+    def solve(self, unknown: float, actions: Any = slice(None)) -> OptimalPolicy:
         """Return the best policy if unknown steps end with a reward; of equal actions the first."""
         reward = np.where(self.is_known, self.reward, unknown)
-        return solve(self.next_row[:, actions], reward[:, actions], gamma)
+        return solve(self.next_row[:, actions], reward[:, actions], self.gamma)
 
-    def action_values(
-        self, value: NDArray[np.float64], unknown: float, gamma: float
-    ) -> NDArray[np.float64]:
+    def action_values(self, value: NDArray[np.float64], unknown: float) -> NDArray[np.float64]:
         """Return the value of each action by the values of the next rows, or of unknown steps."""
         after = np.append(value, 0.0)[self.next_row]
-        return np.where(self.is_known, self.reward + gamma * after, unknown)
+        return np.where(self.is_known, self.reward + self.gamma * after, unknown)
+
+
+@dataclass(frozen=True)
+class Path:
+    """Steps to take one after another; the last one serves the purpose.
+
+    Paths to unknown steps have a rate: their use per step.
+    """
+
+    steps: tuple[Step, ...]
+    purpose: str = ""
+    rate: float = 0.0
+
+
+RESET: Final = Path(())  # stands for a test to make in another episode
+
+
+class StepSearch(BreadthFirstSearch[Node, int]):
+    """A breadth-first search over known steps."""
+
+    def steps_to(self, node: Node, action: int) -> tuple[Step, ...]:
+        """Return the steps from a start to a node, and then the action."""
+        path = [*self.path_to(node), (node, action)]
+        return tuple((node if isinstance(node, int) else int(node[0]), edge) for node, edge in path)
+
+    def path(self, node: Node, action: int, purpose: str, rate: float = 0.0) -> Path:
+        """Return the path from a start to a node, and then the action."""
+        return Path(self.steps_to(node, action), purpose, rate)
 
 
 class EmpiricalModel:
@@ -91,6 +113,13 @@ class EmpiricalModel:
 
     A *neutral* label changes no state and opens no context. An *informative* query has an unusual
     reward, terminates an episode, or has an outcome that varies.
+
+    `starts` has the number of episodes that started in each row, and `start_symbols` the first
+    observation and label of each. `last_outcome` is the last observation after each query, and
+    `label_of` the label of each observation, or `VARIES`. `last_reward` has the last reward by
+    reward state and label, with and without the action, and whether the step ended the episode.
+    `labels_in_order` are the labels of all episodes without neutral ones and repetitions, and -1
+    after each episode.
     """
 
     def __init__(self, tables: TransitionTables, buffer: Buffer, usual_reward: float) -> None:
@@ -104,32 +133,23 @@ class EmpiricalModel:
         self.next_row: list[list[int]] = []
         self.label_read: list[list[int]] = []
         self.reward: list[list[float]] = []
-        self.nondeterministic: set[tuple[int, int]] = set()
-        """The steps, as row and action, that led to several rows."""
-        self.n_known = 0
-        """Number of steps with a known outcome."""
+        self.nondeterministic: set[tuple[int, int]] = set()  # steps that led to several rows
+        self.n_known = 0  # number of steps with a known outcome
         self.starts: dict[int, int] = {}
-        """Number of episodes that started in each row."""
         self.start_symbols: dict[int, tuple[int, int]] = {}
-        """The observation and label of the first occurrence of each start."""
         self.initial_symbols: set[tuple[int, int]] = set()
         self.last_outcome: dict[Query, int] = {}
-        """The last observation after each query."""
         self.label_of: dict[int, int] = {}
-        """The label of each observation, or `VARIES`."""
         self.last_reward: dict[tuple[int, ...], tuple[float, bool]] = {}
-        """The last reward by reward state and label, with and without the action, and whether the
-        step terminated the episode."""
         self.neutral_labels = _neutral_labels(tables, buffer)
-        self.queries_after: dict[Context, set[Query]] = {}
-        self.queries_after_pair: dict[tuple[Context, int], set[Query]] = {}
+        self.queries_after: dict[Checked, set[Query]] = {}
+        self.queries_after_pair: dict[Checked, set[Query]] = {}
         self.informative: set[Query] = set()
         self.terminating: set[Query] = set()
         self.terminates = False
         self.usual_reward = usual_reward
         self.least, self.most = np.inf, -np.inf
         self.labels_in_order: Codes = np.empty(0, np.int32)
-        """The labels of all episodes without neutral ones and repetitions, and -1 after each."""
         self._words: dict[int, set[tuple[int, ...]]] = {}
 
     @classmethod
@@ -143,13 +163,13 @@ class EmpiricalModel:
         model = cls(tables, buffer, float(rewards[np.bincount(number).argmax()]))
         model.least, model.most = float(rewards[0]), float(rewards[-1])
         model.terminates = bool(columns.terminated.any())
-        model.machines = ObservedMachines.of_steps(tables, columns)
         steps = QueriedSteps(columns, tables)
+        model.machines = ObservedMachines.of_steps(tables, steps)
         states = [steps.walk(table) for table in tables.transitions]
         _add_distinct_steps(model, columns, steps, states)
         _note_contexts(model, columns, steps, states)
         _note_starts(model, columns)
-        model.labels_in_order = _labels_in_order(columns, _flags(model.neutral_labels, columns))
+        model.labels_in_order = _labels_in_order(columns, list(model.neutral_labels))
         return model
 
     def __len__(self) -> int:
@@ -168,8 +188,7 @@ class EmpiricalModel:
 
     def begin(self, observation: int, label: int, times: int = 1) -> int:
         """Return the initial row of an episode; `UNKNOWN` if its first label is new."""
-        states = self.first_states(label)
-        if states is None:
+        if (states := self.first_states(label)) is None:
             return UNKNOWN
         row = self.row((observation, *states))
         self.starts[row] = self.starts.get(row, 0) + times
@@ -277,14 +296,11 @@ class EmpiricalModel:
 
     def words(self, length: int) -> set[tuple[int, ...]]:
         """Return the words of this length read so far, without neutral labels."""
-        words = self._words.get(length)
-        if words is None:
-            words = self._words[length] = set()
-            if len(self.labels_in_order) >= length:
-                windows = sliding_window_view(self.labels_in_order, length)
-                rows = windows[windows.min(axis=1) >= 0]
-                words.update(zip(*rows.T.tolist(), strict=True))
-        return words
+        if length not in self._words and len(self.labels_in_order) >= length:
+            windows = sliding_window_view(self.labels_in_order, length)
+            rows = windows[windows.min(axis=1) >= 0]
+            self._words[length] = set(zip(*rows.T.tolist(), strict=True))
+        return self._words.setdefault(length, set())
 
     def note_word(self, recent: tuple[int, ...]) -> None:
         """Note the last labels read in a row."""
@@ -299,36 +315,35 @@ class EmpiricalModel:
         """
         context: Context = (-1, *episode.start)
         previous: Context = ()
-        states: States = (0,) * len(self.sizes)
+        states: States | None = (0,) * len(self.sizes)
         for position, label in enumerate(self.labels_read(episode), self.first):
-            if position > 0 and label not in self.neutral_labels:
+            if states is not None and position > 0 and label not in self.neutral_labels:
                 previous, context = context, (label, *states)
-            next_states = self.machines.next_states(states, label)
-            if next_states is None:
-                return UNKNOWN, context, previous
-            states = next_states
-        return self.row((episode.observations[-1], *states)), context, previous
+            states = states and self.machines.next_states(states, label)
+        row = UNKNOWN if states is None else self.row((episode.observations[-1], *states))
+        return row, context, previous
 
-    def known_steps(self) -> KnownSteps:
-        """Return the outcomes of all steps as arrays."""
+    def steps_from(self, row: int) -> list[tuple[int, int, int]]:
+        """Return action, next row and label read of the known steps that do not end an episode."""
+        outcomes = enumerate(zip(self.next_row[row], self.label_read[row], strict=True))
+        return [(action, target, label) for action, (target, label) in outcomes if target >= 0]
+
+    def known_steps(self, gamma: float) -> KnownSteps:
+        """Return the outcomes of all steps as arrays, to plan with a discount."""
         shape = len(self), self.n_actions
         next_row = np.fromiter(chain.from_iterable(self.next_row), np.int32).reshape(shape)
         reward = np.fromiter(chain.from_iterable(self.reward), np.float64).reshape(shape)
         is_known = next_row != UNKNOWN
-        return KnownSteps(np.where(is_known, next_row, np.int32(-1)), reward, is_known)
+        return KnownSteps(np.maximum(next_row, np.int32(-1)), reward, is_known, gamma)
 
 
 def _neutral_labels(tables: TransitionTables, buffer: Buffer) -> set[int]:
-    are_many = len(buffer.labels) > MANY_LABELS
     changes = np.zeros(len(buffer.labels), bool)
     for table in tables.transitions:
-        own = np.arange(len(table), dtype=np.int32)[:, None]
-        changes |= ((table >= 0) & (table != own)).any(axis=0)
-    return {
-        code
-        for code, label in enumerate(buffer.labels.values)
-        if not changes[code] and (are_many or label == NO_EVENT)
-    }
+        changes |= ((table >= 0) & (table != np.arange(len(table))[:, None])).any(axis=0)
+    are_many = len(buffer.labels) > MANY_LABELS
+    labels = enumerate(buffer.labels.values)
+    return {code for code, label in labels if not changes[code] and (are_many or label == NO_EVENT)}
 
 
 # ---- all steps at once ---------------------------------------------------------------------------
@@ -349,12 +364,9 @@ def _add_distinct_steps(
         table[state[distinct], read[distinct]]
         for table, state in zip(model.tables.transitions, states, strict=True)
     ]
-    for augmented, action, reward, terminated, label_read, next_state in zip(
+    for augmented, (action, reward, terminated, label_read), next_state in zip(
         _rows(distinct, before, *states),
-        actions[distinct].tolist(),
-        columns.rewards[distinct].tolist(),
-        ends[distinct].tolist(),
-        read[distinct].tolist(),
+        _rows(distinct, actions, columns.rewards, ends, read),
         _rows(slice(None), after[distinct], *next_states),
         strict=True,
     ):
@@ -388,7 +400,7 @@ def _note_contexts(
     read = columns.labels[columns.positions]  # the label read before each step
     if model.lag:
         read[1:] = read[:-1].copy()
-    opens = steps.first | ~_flags(model.neutral_labels, columns)[read]
+    opens = steps.first | ~np.isin(read, list(model.neutral_labels))
     opening = np.flatnonzero(opens)
     begins, before = steps.first[opening], np.maximum(opening - 1, 0)
     context_columns = [
@@ -421,18 +433,12 @@ def _note_starts(model: EmpiricalModel, columns: Columns) -> None:
         model.begin(observation, label, times[observation, label])
 
 
-def _labels_in_order(columns: Columns, is_neutral: Flags) -> Codes:
-    begins = np.zeros(len(columns.labels), bool)
-    begins[columns.starts] = True
-    read = np.where(begins, -1, columns.labels)[begins | ~is_neutral[columns.labels]]
-    read = np.append(read[1:], -1)
+def _labels_in_order(columns: Columns, neutral: list[int]) -> Codes:
+    labels = columns.labels.copy()
+    labels[columns.starts] = -1
+    read = np.append(labels[~np.isin(labels, neutral)][1:], -1)
     in_order: Codes = read[np.append(True, read[1:] != read[:-1])].astype(np.int32)
     return in_order
-
-
-def _flags(labels: set[int], columns: Columns) -> Flags:
-    """Return whether each label code is one of some labels."""
-    return np.isin(np.arange(int(columns.labels.max()) + 1), list(labels))
 
 
 def _numbered_rows(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], Codes]:

@@ -1,11 +1,12 @@
 """The environment to explore, or several side by side: identify, reset and step them.
 
-Input: an environment; then seeds and actions. Output: checked observations and
-steps. Environments that raise, return invalid values or change their spaces are refused here.
+Input: an environment; then codes of actions. Output: resets and steps in the symbols and labels of
+a learner. Environments that raise, return invalid values or change their spaces are refused here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from itertools import product
 from typing import Any, Final, TypeAlias
 
@@ -13,14 +14,22 @@ import gymnasium as gym
 import msgspec
 import numpy as np
 
-from resolvent.errors import ModelError, OptionError, TraceError
+from resolvent.errors import ModelError, OptionError, TraceError, located, locating
+from resolvent.exploration.learner import EncodedStep
+from resolvent.exploration.relabel import OBSERVATIONS, set_labels
+from resolvent.exploration.state import EpisodeState, LearnerState
+from resolvent.planning.deterministic import overflow_error
 from resolvent.rl.env import (
     AnyEnv,
     GuardedEnv,
+    LabelSource,
+    SymbolEncoder,
     checked_flag,
     checked_reset,
     checked_step,
     env_errors,
+    finite_reward,
+    label_method,
     time_limit,
 )
 from resolvent.rl.rollout import Step
@@ -31,12 +40,16 @@ from resolvent.rl.vector_env import (
     one_environment,
     split,
 )
+from resolvent.traces.symbols import INFO_KEYS, Symbol
 
-Shown: TypeAlias = tuple[Any, Mapping[str, Any]]
-"""The observation and the info of a reset."""
+Shown: TypeAlias = tuple[Any, Mapping[str, Any]]  # the observation and the info of a reset
+MAX_ACTIONS: Final = 1_000  # maximum number of actions
+MAX_EPISODE_STEPS: Final = 2_000  # maximum length of an episode in an environment without a limit
 
-MAX_ACTIONS: Final = 1_000
-"""Maximum number of actions."""
+
+def seed_of(*entropy: int) -> int:
+    """Return the seed of an episode by the user's seed and the number of the episode."""
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0]) >> 1
 
 
 def member_of(env: AnyEnv) -> AbstractContextManager[AnyEnv]:
@@ -52,7 +65,7 @@ def has_limit(env: AnyEnv) -> bool:
     return env.spec is not None and env.spec.max_episode_steps is not None
 
 
-def spaces_of(env: AnyEnv) -> tuple[gym.Space[Any], gym.Space[Any]]:
+def spaces_of(env: AnyEnv) -> list[gym.Space[Any]]:
     """Return the action and observation spaces of an environment, or of each one in a vector."""
     prefix = "single_" if isinstance(env, gym.vector.VectorEnv) else ""
     spaces = []
@@ -64,7 +77,7 @@ def spaces_of(env: AnyEnv) -> tuple[gym.Space[Any], gym.Space[Any]]:
                 f"gymnasium.Space"
             )
         spaces.append(space)
-    return spaces[0], spaces[1]
+    return spaces
 
 
 def list_actions(space: gym.Space[Any]) -> list[Any]:
@@ -74,18 +87,17 @@ def list_actions(space: gym.Space[Any]) -> list[Any]:
     [1, 2, 3]
     """
     if isinstance(space, gym.spaces.Discrete):
-        lows, highs = [int(space.start)], [int(space.start + space.n)]
+        parts = [range(int(space.start), int(space.start + space.n))]
     elif isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
         start = np.asarray(getattr(space, "start", np.zeros_like(space.nvec)))
-        lows, highs = start.tolist(), (start + space.nvec).tolist()
+        parts = list(map(range, start.tolist(), (start + space.nvec).tolist()))
     elif isinstance(space, gym.spaces.MultiBinary) and isinstance(space.n, int | np.integer):
-        lows, highs = [0] * int(space.n), [2] * int(space.n)
+        parts = [range(2)] * int(space.n)
     else:
         raise OptionError(
             f"the action space is {space}: solve needs a finite one, so wrap the environment to "
             f"have gymnasium.spaces.Discrete actions"
         )
-    parts = list(map(range, lows, highs))
     if np.prod(list(map(len, parts)), dtype=float) > MAX_ACTIONS:
         raise OptionError(
             f"the action space is {space}, more than {MAX_ACTIONS:,} actions: wrap the environment "
@@ -118,7 +130,12 @@ class EnvironmentId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ('resolvent/TMaze-v0', 'length=5', 'Discrete(4)')
         """
         with member_of(env) as member:
-            return cls(*_named(member), *map(str, spaces_of(env)))
+            name, arguments = type(member.unwrapped).__qualname__.rsplit(".", 1)[-1], ""
+            if member.spec is not None:
+                name, values = member.spec.id, sorted(member.spec.kwargs.items())
+                plain = (f"{key}={value!r}" for key, value in values if _is_plain(value))
+                arguments = ", ".join(plain)
+            return cls(name, arguments, *map(str, spaces_of(env)))
 
     def check(self, before: "EnvironmentId") -> None:
         """Refuse to resume in this environment from the result of another one."""
@@ -130,14 +147,6 @@ class EnvironmentId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     f"this is not the environment to resume in: its {name} {verbs[0]} {now} and "
                     f"{verbs[1]} {was}; use the same environment, or start in a new folder"
                 )
-
-
-def _named(env: AnyEnv) -> tuple[str, str]:
-    spec = env.spec
-    if spec is None:
-        return type(env.unwrapped).__qualname__.rsplit(".", 1)[-1], ""
-    arguments = sorted(spec.kwargs.items())
-    return spec.id, ", ".join(f"{name}={value!r}" for name, value in arguments if _is_plain(value))
 
 
 def _is_plain(value: Any) -> bool:
@@ -156,7 +165,7 @@ class CheckedEnv(GuardedEnv):
     def reset(self, **options: Any) -> Any:
         """Begin an episode."""
         shown = super().reset(**options)
-        _check_spaces(self._spaces, spaces_of(self.env))
+        _check_spaces(self._spaces, self.env)
         return shown
 
 
@@ -174,9 +183,7 @@ class SingleRunner:
 
     def step(self, actions: Sequence[Any]) -> list[Step]:
         """Take a step."""
-        observation, reward, terminated, truncated, info = self.env.step(actions[0])
-        ends = checked_flag(terminated, "terminated"), checked_flag(truncated, "truncated")
-        return [(observation, reward, *ends, info)]
+        return [self.env.step(actions[0])]
 
 
 class VectorRunner:
@@ -207,7 +214,7 @@ class VectorRunner:
         with env_errors("reset"):
             result = self.env.reset(seed=seed, options=options)
         observations, infos = checked_reset(result)
-        _check_spaces(self._spaces, spaces_of(self.env))
+        _check_spaces(self._spaces, self.env)
         self._live.reset(mask)
         info_of = self._live.infos_at_reset(mask, infos)
         observation_of = split(self.env.observation_space, observations)
@@ -223,23 +230,140 @@ class VectorRunner:
         reached = self._live.reached(observations, infos)
         info_of = self._live.infos_after_step(self._live.all, infos)
         infos_in_order = (info_of[index] for index in range(self.count))
-        ends = map(bool, terminations), map(bool, truncations)
-        return list(zip(reached, rewards, *ends, infos_in_order, strict=True))
+        return list(zip(reached, rewards, terminations, truncations, infos_in_order, strict=True))
 
 
-Runner: TypeAlias = SingleRunner | VectorRunner
-
-
-def make_runner(env: AnyEnv) -> Runner:
-    """Return the runner of an environment, or of a vector of them."""
-    return VectorRunner(env) if isinstance(env, gym.vector.VectorEnv) else SingleRunner(env)
-
-
-def _check_spaces(before: Sequence[gym.Space[Any]], now: Sequence[gym.Space[Any]]) -> None:
+def _check_spaces(before: Sequence[gym.Space[Any]], env: AnyEnv) -> None:
     """Refuse an environment whose spaces have changed."""
-    for name, was, is_now in zip(("actions", "observations"), before, now, strict=True):
-        if was is not is_now and was != is_now:
+    for name, was, now in zip(("actions", "observations"), before, spaces_of(env), strict=True):
+        if was is not now and was != now:
             raise TraceError(
-                f"the environment's {name} are {is_now} and were {was} at the beginning: define "
+                f"the environment's {name} are {now} and were {was} at the beginning: define "
                 f"spaces that contain every value and stay the same"
             )
+
+
+class Encoder:
+    """Translates what environments return into symbols and labels for a learner.
+
+    `actions` are all actions by their codes, and `symbols` their symbols. `has_label_method` says
+    that the environment reports labels by a method.
+    """
+
+    def __init__(
+        self,
+        env: AnyEnv,
+        labeling_fn: Callable[..., Any] | None = None,
+        observation_fn: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.labeling_fn, self.observation_fn = labeling_fn, observation_fn
+        with member_of(env) as single:
+            self._observations = SymbolEncoder(single, "observation", observation_fn)
+            self._action_names = SymbolEncoder(single, "action")
+            self.has_label_method = isinstance(single, gym.Env) and label_method(single) is not None
+        self._labels = LabelSource(env if isinstance(env, gym.Env) else None, labeling_fn)
+        self.actions = list_actions(spaces_of(env)[0])
+        self.symbols = [self._action_names(action) for action in self.actions]
+        self._codes = {symbol: code for code, symbol in enumerate(self.symbols)}
+        self._last: dict[int, Any] = {}
+
+    def action_code(self, action: Any) -> int | None:
+        """Return the code of an action; None if the environment has none like it."""
+        return self._codes.get(self._action_names(action))
+
+    def observation(self, observation: Any) -> Symbol:
+        """Return the symbol of an observation."""
+        with locating("the observation"):
+            return self._observations(observation)
+
+    def reset(self, state: LearnerState, index: int, shown: Shown) -> EncodedStep:
+        """Encode the return of an environment's reset."""
+        self._last[index], label = shown[0], None
+        with locating(f"episode {state.buffer.episodes}"):
+            symbol = self.observation(shown[0])
+            if state.labels.labeling.is_given:
+                with locating("reset"):
+                    label = self._labels.at_reset(*shown)
+        return EncodedStep(symbol, label)
+
+    def step(
+        self, state: LearnerState, episode: EpisodeState, action: int, step: Step
+    ) -> EncodedStep:
+        """Encode the return of an environment's step; if it is invalid, nothing is learned."""
+        (observation, reward, terminated, truncated, info), label = step, None
+        try:
+            if state.labels.undecided:  # the first step shows whether the environment has labels
+                state.labels.undecided = False
+                if not any(key in info for key in INFO_KEYS):
+                    set_labels(state, OBSERVATIONS)
+            number, symbol = finite_reward(reward), self.observation(observation)
+            if state.labels.labeling.is_given:
+                label = self._labels.after_step(
+                    self._last[episode.index], self.actions[action], reward, observation, info
+                )
+            too_large = overflow_error(abs(number), state.config.gamma, state.steps + 1)
+            if too_large is not None:
+                raise TraceError(too_large)
+            ends = checked_flag(terminated, "terminated"), checked_flag(truncated, "truncated")
+        except TraceError as error:
+            name = f"episode {state.buffer.episodes}"
+            if len(state.episodes) > 1:
+                name = f"environment {episode.index}"
+            raise located(f"{name}: step {episode.length}", error) from error
+        self._last[episode.index] = observation
+        return EncodedStep(symbol, label, action, number, *ends)
+
+
+class EpisodePlayer:
+    """Plays episodes for a learner, each with a seed derived from its number.
+
+    `resets` counts all resets, and `reset_of` is the number of the last one of each environment.
+    """
+
+    def __init__(
+        self, env: AnyEnv, state: LearnerState, encoder: Encoder, max_steps: int | None = None
+    ) -> None:
+        self.runner = SingleRunner(env) if isinstance(env, gym.Env) else VectorRunner(env)
+        self.state, self.encoder = state, encoder
+        self.limit = max_steps or (None if has_limit(env) else MAX_EPISODE_STEPS)
+        self.resets = 0
+        self.reset_of = [0] * self.runner.count
+        state.episodes = [EpisodeState(index) for index in range(self.runner.count)]
+
+    def begin(self, indices: Iterable[int]) -> dict[int, EncodedStep]:
+        """Begin the next episodes of some environments, each with a new seed."""
+        indices = list(indices)
+        for index in indices:
+            self.reset_of[index] = self.resets
+            self.resets += 1
+        return self.repeat(indices)
+
+    def repeat(self, indices: Iterable[int]) -> dict[int, EncodedStep]:
+        """Begin the last episodes of some environments again."""
+        seed = self.state.config.seed
+        seeds = {index: seed_of(seed, self.reset_of[index]) for index in indices}
+        if not seeds:
+            return {}
+        with locating(f"episode {self.state.buffer.episodes}"):
+            shown = self.runner.reset(seeds)
+        return {index: self.encoder.reset(self.state, index, shown[index]) for index in shown}
+
+    def step(self, actions: list[int]) -> list[EncodedStep]:
+        """Take a step in every environment, and truncate episodes at the limit."""
+        return [
+            replace(step, truncated=True) if episode.length + 1 == self.limit else step
+            for episode, step in zip(self.state.episodes, self.take(actions), strict=True)
+        ]
+
+    def take(self, actions: list[int]) -> list[EncodedStep]:
+        """Take a step in every environment; all are encoded or none is."""
+        state, encoder = self.state, self.encoder
+        try:
+            steps = self.runner.step([encoder.actions[action] for action in actions])
+        except TraceError as error:
+            where = f"episode {state.buffer.episodes}: step {state.episodes[0].length}"
+            raise located(where, error) from error
+        return [
+            encoder.step(state, episode, action, step)
+            for episode, action, step in zip(state.episodes, actions, steps, strict=True)
+        ]

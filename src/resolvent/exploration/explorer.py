@@ -9,9 +9,10 @@ from typing import Any, Final, Literal
 import gymnasium as gym
 import numpy as np
 
-from resolvent._util.validation import check_arguments, quoted
-from resolvent.errors import ModelError, OptionError, TraceError, locating
+from resolvent._util.validation import check_arguments, check_at_least, quoted
+from resolvent.errors import OptionError, TraceError, locating
 from resolvent.exploration.buffer import TRUNCATED, Buffer
+from resolvent.exploration.environment import Encoder
 from resolvent.exploration.hypothesis import Hypothesis
 from resolvent.exploration.learner import (
     begin_episode,
@@ -19,10 +20,9 @@ from resolvent.exploration.learner import (
     update,
     verify_if_exhausted,
 )
-from resolvent.exploration.player import Encoder
 from resolvent.exploration.relabel import FIRST_SEARCH
 from resolvent.exploration.state import EpisodeState, LabelState, LearnerConfig, LearnerState
-from resolvent.exploration.stopping import Guarantee, StopReason, guarantee_of, is_done
+from resolvent.exploration.stopping import Guarantee, guarantee_of, is_done
 from resolvent.exploration.tables import build_machines
 from resolvent.exploration.tests import select_action
 from resolvent.inference.options import InferenceOptions
@@ -30,19 +30,17 @@ from resolvent.machines import Machines
 from resolvent.planning.plan import Plan, plan
 from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction, as_labeling_function
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.rl.env import AnyEnv, check_info, checked_flag, checked_step
+from resolvent.rl.env import AnyEnv, check_info, checked_step
 from resolvent.traces import TraceSet
 
-MAX_ENVIRONMENTS: Final = 1 << 16
-"""Maximum number of episodes side by side."""
+MAX_ENVIRONMENTS: Final = 1 << 16  # maximum number of episodes side by side
 
 
 class Explorer:
     """Chooses actions in an environment, step by step, and learns from their results.
 
     `act` returns an action, and `learn` takes its result. If `act` returns None, no test is left in
-    the episode: reset the environment and call it again. `done` is True when no test is left at
-    all, and `guarantee()` gives the guarantee.
+    the episode: reset the environment and call it again. `done` is True when no test is left.
 
     With `which`, the number of an environment, several episodes are played at the same time; they
     share machines and model.
@@ -80,8 +78,14 @@ class Explorer:
     ) -> None:
         if not isinstance(env, gym.Env | gym.vector.VectorEnv):
             raise OptionError(f"env is a {type(env).__name__}: pass a gymnasium.Env or VectorEnv")
-        check_arguments(Explorer.__init__, locals(), leaving=["env", "states"])
-        _check_ranges(gamma, target, states, seed)
+        check_arguments(Explorer.__init__, locals(), leaving=["env"])
+        max_states = None if states == "found" else int(states)
+        check_at_least(1, states=max_states)
+        check_at_least(0, seed=seed)
+        if not 0 < gamma <= 1:
+            raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
+        if not target >= 0:
+            raise OptionError(f"target={target}: use at least 0")
         self.encoder = Encoder(env, labeling_fn, observation_fn)
         self.changed = False
         is_auto = labels == "auto" and labeling_fn is None
@@ -92,7 +96,7 @@ class Explorer:
         buffer = Buffer(self.encoder.symbols)
         may_lack_labels = is_auto and not self.encoder.has_label_method
         self.state = LearnerState(
-            LearnerConfig(gamma, seed, reward_range, target, None if states == "found" else states),
+            LearnerConfig(gamma, seed, reward_range, target, max_states),
             LabelState(labeling, is_auto, may_lack_labels, FIRST_SEARCH),
             buffer,
             Hypothesis(options, buffer, may_time=timing is None),
@@ -117,8 +121,7 @@ class Explorer:
         if not episode.is_open:
             with locating("reset"):
                 check_info(info)
-            reset = self.encoder.reset(state, which, observation, info)
-            begin_episode(state, episode, reset)
+            begin_episode(state, episode, self.encoder.reset(state, which, (observation, info)))
         else:
             symbol = self.encoder.observation(observation)
             if state.buffer.observations.codes.get(symbol) != episode.recorded.observations[-1]:
@@ -144,16 +147,13 @@ class Explorer:
             ContradictoryTraces: if the environment is stochastic.
         """
         state, episode = self.state, self._episode(which)
-        observation, reward, terminated, truncated, info = checked_step(step)
-        ends = checked_flag(terminated, "terminated"), checked_flag(truncated, "truncated")
+        returned = checked_step(step)
         if not episode.is_open:
             raise OptionError("learn() before act(): first call act() with the results of reset()")
         code = self.encoder.action_code(action)
         if code is None:
             raise OptionError(f"action {quoted(action)} is not one of the environment's")
-        returned = observation, reward, *ends, info
-        encoded = self.encoder.step(state, episode, code, returned)
-        self.changed = update(state, episode, encoded)
+        self.changed = update(state, episode, self.encoder.step(state, episode, code, returned))
         self._verify()
 
     def truncate(self, which: int = 0) -> None:
@@ -169,15 +169,23 @@ class Explorer:
 
     def machines(self) -> Machines:
         """Return the machines that explain everything so far."""
-        return machines_of(self.state)
+        state, hypothesis = self.state, self.state.hypothesis
+        if hypothesis.tables is None and state.steps:
+            conflict = hypothesis.repair()
+            if conflict is not None:
+                raise conflict.error()
+            state.rebuild()
+        tables = state.present_model().tables.for_labels(len(state.buffer.labels))
+        return build_machines(tables, state.buffer, hypothesis.options, state.labels.labeling)
 
     def plan(self) -> Plan:
         """Return the best plan by all steps so far."""
-        return plan_of(self.state)
+        config, traces = self.state.config, self.traces()
+        return plan(self.machines(), traces, gamma=config.gamma, reward_range=config.reward_range)
 
-    def guarantee(self, reason: StopReason | None = None, failure: str | None = None) -> Guarantee:
-        """Return the present guarantee; `reason` is the reason to stop if tests are left."""
-        return guarantee_of(self.state, reason, failure)
+    def guarantee(self) -> Guarantee:
+        """Return the present guarantee."""
+        return guarantee_of(self.state)
 
     def _verify(self) -> None:
         if self.state.conflict is None:
@@ -196,35 +204,3 @@ class Explorer:
         while len(episodes) <= which:
             episodes.append(EpisodeState(len(episodes)))
         return episodes[which]
-
-
-def machines_of(state: LearnerState) -> Machines:
-    """Return the machines that explain all steps so far."""
-    hypothesis, labels = state.hypothesis, state.labels
-    if hypothesis.tables is None:
-        if not state.steps:
-            raise ModelError("there are no steps yet: take at least one")
-        conflict = hypothesis.repair()
-        if conflict is not None:
-            raise conflict.error()
-        state.rebuild()
-    tables = state.present_model().tables.for_labels(len(state.buffer.labels))
-    return build_machines(tables, state.buffer, hypothesis.options, labels.labeling)
-
-
-def plan_of(state: LearnerState) -> Plan:
-    """Return the best plan by all steps so far."""
-    config, traces = state.config, state.buffer.traces()
-    return plan(machines_of(state), traces, gamma=config.gamma, reward_range=config.reward_range)
-
-
-def _check_ranges(gamma: float, target: float, states: Any, seed: int) -> None:
-    if not 0 < gamma <= 1:
-        raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
-    if not target >= 0:
-        raise OptionError(f"target={target}: use at least 0")
-    is_number = isinstance(states, int) and states >= 1
-    if not is_number and not (isinstance(states, str) and states == "found"):
-        raise OptionError(f"states={quoted(states)}: use 'found' or the maximum number of states")
-    if seed < 0:
-        raise OptionError(f"seed={seed}: use at least 0")

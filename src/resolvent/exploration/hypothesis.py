@@ -5,8 +5,7 @@ Input: all steps. Output: transition tables that explain them, or a `Conflict`.
 Repair removes, among the labels before both steps of a conflict, the transition that costs the
 fewest steps and leaves no conflict. A label without a transition then leads to the state that
 confirms most outputs afterwards, and to a new state only if none explains them. Machines are
-inferred from scratch when the number of steps has doubled, so that little data does not decide for
-ever, and if repair adds a state, but then thoroughly only after some more steps.
+inferred from scratch when the number of steps has doubled, and if repair adds a state.
 """
 
 from dataclasses import dataclass, replace
@@ -36,21 +35,11 @@ from resolvent.traces.schema import TERMINATED
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
-FIRST_THOROUGH: Final = 64
-"""Number of steps after which machines are inferred from scratch for the first time."""
-
-MORE_STEPS: Final = 1.25
-"""Factor by which steps have to grow until growing machines are inferred thoroughly again."""
-
-EFFORT, QUICK_EFFORT = 0.03, 0.005
-"""Effort of a search for smaller machines, as a share of the default of `infer`: thorough, and if
-machines grow soon after that."""
-
-MANY_STEPS: Final = (3_000, 10_000)
-"""Numbers of steps above which the effort is halved each time."""
-
-MANY_STATES: Final = 20
-"""Number of states above which the effort shrinks by the square."""
+FIRST_THOROUGH: Final = 64  # number of steps before the first thorough inference
+MORE_STEPS: Final = 1.25  # growth of steps until growing machines are inferred thoroughly again
+EFFORT, QUICK_EFFORT = 0.03, 0.005  # shares of the effort of `infer`: thorough, and soon after that
+MANY_STEPS: Final = (3_000, 10_000)  # numbers of steps above which the effort is halved each time
+MANY_STATES: Final = 20  # number of states above which the effort shrinks by the square
 
 
 @dataclass
@@ -79,9 +68,8 @@ class Hypothesis:
         self.tables = tables
         if sum(tables.sizes) <= sum(present.sizes):
             return None
-        if 2 * n_steps < MORE_STEPS * self.thorough_at:
-            return self._infer(QUICK_EFFORT)
-        return self.relearn()
+        is_soon = 2 * n_steps < MORE_STEPS * self.thorough_at
+        return self._infer(QUICK_EFFORT) if is_soon else self.relearn()
 
     def relearn(self, *, last: bool = False) -> Conflict | None:
         """Infer machines from all steps, from scratch and thoroughly; return a conflict if any.
@@ -131,10 +119,11 @@ class Hypothesis:
         if present.names != inferred.names or _cost(present) > _cost(inferred):
             return False
         steps = self._steps(present)
-        is_no_worse = predicts_endings(present, steps) or not predicts_endings(
-            inferred, self._steps(inferred)
-        )
-        return is_no_worse and explains(present, steps)
+        if predicts_endings(inferred, self._steps(inferred)) and not predicts_endings(
+            present, steps
+        ):
+            return False
+        return explains(present, steps)
 
     def _smallest_result(
         self, traces: TraceSet, effort: float, outputs: tuple[str, ...] | None
@@ -151,18 +140,20 @@ class Hypothesis:
             timings = [LabelTiming.CURRENT, LabelTiming.CURRENT_WITH_INITIAL]
         attempts = [try_infer(replace(options, timing=timing), traces) for timing in timings]
         results = [result for result in attempts if not isinstance(result, Conflict)]
-        if not results:
-            if not self.options.remove_trivial:
-                return attempts[0]
-            # The number of steps without an event may matter.
+        if not results and self.options.remove_trivial:  # steps without an event may matter
             result = try_infer(replace(options, remove_trivial=False), traces)
-            if isinstance(result, Conflict):
-                return attempts[0]
-            self.options = replace(self.options, remove_trivial=False)
-            results = [result]
-        best = min(results, key=lambda result: sum(m.states for m in result.machines.values()))
+            if not isinstance(result, Conflict):
+                self.options, results = replace(self.options, remove_trivial=False), [result]
+        if not results:
+            return attempts[0]
+        best = min(results, key=count_states)
         self.options = replace(self.options, timing=best.options.timing)
         return best
+
+
+def count_states(result: InferenceResult) -> int:
+    """Return the number of states of all machines."""
+    return sum(machine.states for machine in result.machines.values())
 
 
 def _cost(tables: TransitionTables) -> tuple[int, bool]:
@@ -170,44 +161,27 @@ def _cost(tables: TransitionTables) -> tuple[int, bool]:
     return sum(tables.sizes), tables.timing is not LabelTiming.CURRENT
 
 
-LABELS_BACK: Final = 12
-"""Maximum number of labels before a conflict that are suspected."""
-
-MAX_STEPS_BACK: Final = 600
-"""Maximum number of steps before a conflict that are searched for them."""
-
-MAX_CHANGES: Final = 60
-"""Maximum number of changes; machines are inferred from scratch after that."""
-
-MAX_STEPS_WALKED: Final = 10_000_000
-"""Maximum number of steps replayed in trials: some hundredths of a second."""
-
+LABELS_BACK: Final = 12  # maximum number of labels before a conflict that are suspected
+MAX_STEPS_BACK: Final = 600  # maximum number of steps before a conflict that are searched for them
+MAX_CHANGES: Final = 60  # maximum number of changes; machines are inferred from scratch after that
+MAX_STEPS_WALKED: Final = 10_000_000  # maximum number of steps replayed in trials
 MAX_STATES: Final = 200
-
-Transition = tuple[int, int]
-"""A state and a label read in it."""
+Transition = tuple[int, int]  # a state and a label read in it
 
 
 def explains(tables: TransitionTables, steps: QueriedSteps) -> bool:
     """Return whether the tables have a state at every step and contradict none."""
-    first, *others = tables.transitions
-    conflicts = steps.conflicts(0, first, enough=1)
-    if conflicts.count or conflicts.lost:
-        return False
-    condition = steps.condition(first)
-    checks = (
-        steps.conflicts(machine, table, condition, enough=1)
-        for machine, table in enumerate(others, 1)
-    )
-    return not any(check.count or check.lost for check in checks)
+    for machine, table in enumerate(tables.transitions):
+        condition = steps.condition(tables.transitions[0]) if machine else ITSELF
+        conflicts = steps.conflicts(machine, table, condition, enough=1)
+        if conflicts.count or conflicts.lost:
+            return False
+    return True
 
 
 def predicts_endings(tables: TransitionTables, steps: QueriedSteps) -> bool:
     """Return whether the states of all machines determine which steps end an episode."""
-    states = np.zeros(len(steps.query), np.int64)
-    for transitions in tables.transitions:
-        states = states * len(transitions) + steps.walk(transitions)
-    first, number = _core.numbered(states * steps.n_queries + steps.query)
+    first, number = _core.numbered(steps.walk_all(tables)[1])
     return bool((steps.terminated[first][number] == steps.terminated).all())
 
 
@@ -219,28 +193,23 @@ def repaired(
     The trivial label changes no state.
     """
     repaired_tables = list[Codes]()
-    condition: Condition | None = None
     for machine, transitions in enumerate(tables.transitions):
+        condition = steps.condition(repaired_tables[0]) if machine else ITSELF
         table = _Repair(machine, steps, condition, trivial).repaired(transitions.copy())
         if table is None:
             return None
         repaired_tables.append(table)
-        condition = condition or steps.condition(table)
     return replace(tables, transitions=tuple(repaired_tables))
 
 
+@dataclass
 class _Repair:
     """Repairs a machine; for another than the Transition Machine, by the states of that one."""
 
-    def __init__(
-        self,
-        machine: int,
-        steps: QueriedSteps,
-        condition: Condition | None,
-        trivial: int | None,
-    ) -> None:
-        self.machine, self.steps, self.trivial = machine, steps, trivial
-        self.condition = condition or ITSELF
+    machine: int
+    steps: QueriedSteps
+    condition: Condition
+    trivial: int | None
 
     def repaired(self, table: Codes) -> Codes | None:
         self._add_loops(table)
@@ -271,9 +240,8 @@ class _Repair:
 
     def _culprit(self, table: Codes, states: Codes, step: int, witness: int) -> Transition | None:
         """Return the transition whose removal leaves no conflict and costs the fewest steps."""
-        suspects = dict.fromkeys([*self._before(states, step), *self._before(states, witness)])
         culprit, least = None, (len(states), 0)
-        for suspect in suspects:
+        for suspect in dict.fromkeys([*self._before(states, step), *self._before(states, witness)]):
             target = table[suspect]
             table[suspect] = -1
             conflicts = self._conflicts(table, enough=least[0] + 1)
@@ -297,8 +265,7 @@ class _Repair:
 
     def _most_needed(self, table: Codes, states: Codes) -> Transition | None:
         """Return the missing transition that most traces need next."""
-        before = np.roll(states, 1)
-        before[self.steps.first] = 0
+        before = self.steps.states_before(states)
         needed = (states < 0) & (before >= 0) & (self.steps.label >= 0)
         if not needed.any():
             return None

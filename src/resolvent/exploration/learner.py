@@ -4,6 +4,7 @@ A wrong prediction ends the path of its episode, and the machines are repaired a
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from resolvent.exploration.buffer import ABANDONED, TERMINATED, TRUNCATED, Episode
 from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel, Outcome, StepEffect
@@ -18,44 +19,35 @@ from resolvent.exploration.tests import VALIDATE_PLAN
 from resolvent.exploration.words import REPEAT, recent_labels
 from resolvent.traces.symbols import Label, Symbol
 
-FIRST_STEPS = 8
-"""Number of random steps before the first inference."""
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedReset:
-    """An observation after a reset, and its label; None if the learner makes labels."""
-
-    observation: Symbol
-    label: Label | None
+FIRST_STEPS: Final = 8  # number of random steps before the first inference
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedStep:
-    """A step in the symbols of machines; the action is its code.
+    """A step in the symbols of machines; the action is its code, -1 for a reset.
 
     The label is None if the learner makes labels.
     """
 
-    action: int
-    reward: float
     observation: Symbol
     label: Label | None
-    terminated: bool
-    truncated: bool
+    action: int = -1
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
 
 
-def present_label(state: LearnerState, shown: EncodedReset | EncodedStep) -> Label:
-    """Return the label of a reset or step by the present source of labels."""
-    if shown.label is not None:
-        return shown.label
+def present_label(state: LearnerState, step: EncodedStep) -> Label:
+    """Return the label of a step by the present source of labels."""
+    if step.label is not None:
+        return step.label
     labeling = state.labels.labeling
-    if isinstance(shown, EncodedReset):
-        return labeling.at_reset(shown.observation)
-    return labeling.after_step(state.buffer.actions[shown.action], shown.observation)
+    if step.action < 0:
+        return labeling.at_reset(step.observation)
+    return labeling.after_step(state.buffer.actions[step.action], step.observation)
 
 
-def begin_episode(state: LearnerState, episode: EpisodeState, reset: EncodedReset) -> None:
+def begin_episode(state: LearnerState, episode: EpisodeState, reset: EncodedStep) -> None:
     """Record a reset."""
     buffer, model = state.buffer, state.model
     observation = buffer.observations.code(reset.observation)
@@ -74,11 +66,16 @@ def begin_episode(state: LearnerState, episode: EpisodeState, reset: EncodedRese
 def close_episode(state: LearnerState, episode: EpisodeState, end: int = ABANDONED) -> None:
     """Close an episode, by default because no test is left in it."""
     follows_plan = episode.path and episode.purpose == VALIDATE_PLAN
-    if state.model is not None and follows_plan and end == TRUNCATED and episode.start != UNKNOWN:
-        # The plan was executed for as long as episodes last.
-        state.validation.starts.add(state.model.augmented_states[episode.start])
+    if follows_plan and end == TRUNCATED:  # the plan was executed for as long as episodes last
+        _note_plan(state, episode)
     state.buffer.close(episode.index, end)
     episode.recorded, episode.path, episode.row = Episode(), [], UNKNOWN
+
+
+def _note_plan(state: LearnerState, episode: EpisodeState) -> None:
+    """Note that the plan was executed from the start of an episode."""
+    if state.model is not None and episode.start != UNKNOWN:
+        state.validation.starts.add(state.model.augmented_states[episode.start])
 
 
 def update(state: LearnerState, episode: EpisodeState, step: EncodedStep) -> bool:
@@ -117,8 +114,9 @@ def _record(state: LearnerState, episode: EpisodeState, step: EncodedStep) -> bo
     read = label_before if state.model.lag else label
     outcome = Outcome(observation, label, read, step.reward, step.terminated)
     effect = _add_to_model(state, state.model, episode, step.action, outcome)
-    if effect.is_new:
-        state.selection.has_news()
+    if effect.is_new:  # it may open new tests
+        state.selection.exhausted = state.selection.verified = False
+        state.selection.given_up.clear()
     return effect.contradicts
 
 
@@ -151,8 +149,8 @@ def _add_to_model(
     if episode.path:
         if episode.path[0][0] != effect.next_row:
             episode.path = []
-    elif is_plan and not effect.contradicts and episode.start != UNKNOWN:
-        state.validation.starts.add(model.augmented_states[episode.start])
+    elif is_plan and not effect.contradicts:
+        _note_plan(state, episode)
     return effect
 
 
@@ -166,9 +164,9 @@ def verify_if_exhausted(state: LearnerState) -> None:
         return
     before = state.hypothesis.tables
     state.conflict = state.hypothesis.relearn(last=True)
-    after = state.hypothesis.tables
     if state.conflict is not None:
         return
+    after = state.hypothesis.tables
     if before is None or after is None or not after.equals(before):
         state.adopt_machines()
         return

@@ -7,6 +7,7 @@ anywhere from each state. So a few events among them are searched for now and th
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from resolvent.exploration.hypothesis import count_states
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import TransitionTables
 from resolvent.inference.conflict import Conflict
@@ -20,29 +21,14 @@ from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION, REWARD
 
-Events: TypeAlias = tuple[LabelCandidate, InferenceResult]
-"""Labels that are a few events, and machines that read them."""
-
+Events: TypeAlias = tuple[LabelCandidate, InferenceResult]  # labels, and machines that read them
 OBSERVATIONS: Final = LabelingFunction("observation")
-
-FIRST_SEARCH: Final = 64
-"""Number of steps before the first search for events."""
-
-NEXT_SEARCH, NEXT_AFTER_NONE = 1.5, 3.0
-"""Factors by which steps have to grow until the next search: after a success, and a failure."""
-
-MANY_TRANSITIONS: Final = 150
-"""Number of transitions to test above which fewer labels are searched for."""
-
-OUTGROWN: Final = 1.5
-"""Factor by which the number of states may grow before other events are searched for."""
-
-EFFORT, MACHINE_EFFORT = 0.02, 0.1
-"""Effort of the search for events, and of the inference of machines that read them, as shares of
-the default of `infer`."""
-
-QUICK_EFFORT: Final = 0.005
-"""Effort of an inference that only estimates the number of states."""
+FIRST_SEARCH: Final = 64  # number of steps before the first search for events
+NEXT_SEARCH, NEXT_AFTER_NONE = 1.5, 3.0  # growth of steps until the next search; if none are found
+MANY_TRANSITIONS: Final = 150  # number of transitions above which fewer labels are searched for
+OUTGROWN: Final = 1.5  # growth of the number of states until other events are searched for
+EFFORT, MACHINE_EFFORT = 0.02, 0.1  # shares of the effort of `infer`: for events, and machines
+QUICK_EFFORT: Final = 0.005  # effort of an inference that only estimates the number of states
 
 
 def set_labels(state: LearnerState, labeling: LabelingFunction) -> None:
@@ -66,7 +52,7 @@ def add_detail_to_labels(state: LearnerState) -> None:
     if discovered is not None:
         _adopt_events(state, discovered)
     elif labels.labeling.events is not None:  # other observations may have been events
-        _adopt_all_observations(state)
+        _adopt(state, OBSERVATIONS, ACTION_OBSERVATION)
     else:
         _adopt(state, ACTION_OBSERVATION)
 
@@ -92,11 +78,11 @@ def simplify_labels(state: LearnerState) -> None:
     if discovered is not None and discovered[0].labeling != labels.labeling:
         n_events = len(set((discovered[0].labeling.events or {}).values()))
         has_fewer_labels = reads_events or n_events + 1 < n_labels
-        if _count_states(discovered[1]) <= n_states and has_fewer_labels:
+        if count_states(discovered[1]) <= n_states and has_fewer_labels:
             _adopt_events(state, discovered)
             return
     if is_outgrown:
-        _adopt_all_observations(state)
+        _adopt(state, OBSERVATIONS, ACTION_OBSERVATION)
     elif needs_actions:
         _adopt(state, ACTION_OBSERVATION)
 
@@ -116,21 +102,23 @@ def _are_actions_needed(state: LearnerState, n_states: int, n_labels: int) -> bo
         effort=QUICK_EFFORT,
     )
     result = try_infer(options, state.buffer.traces())
-    if not isinstance(result, Conflict) and 2 * _count_states(result) <= n_states:
+    if not isinstance(result, Conflict) and 2 * count_states(result) <= n_states:
         return True
     labels.search_at = int(NEXT_SEARCH * state.steps)
     return False
 
 
-def _adopt(state: LearnerState, labeling: LabelingFunction) -> None:
-    """Replace the labels, and the machines by others that explain all steps, if there are any."""
-    set_labels(state, labeling)
+def _adopt(state: LearnerState, *labelings: LabelingFunction) -> None:
+    """Replace the labels by the first of these with machines that explain all steps, if any."""
     hypothesis = state.hypothesis
     hypothesis.options = replace(hypothesis.options, timing=LabelTiming.CURRENT)
-    hypothesis.tables = None
-    state.conflict = hypothesis.repair()
-    if state.conflict is None:
-        state.adopt_machines()
+    for labeling in labelings:
+        set_labels(state, labeling)
+        hypothesis.tables = None
+        state.conflict = hypothesis.repair()
+        if state.conflict is None:
+            state.adopt_machines()
+            return
 
 
 def _adopt_events(state: LearnerState, discovered: Events) -> None:
@@ -142,13 +130,6 @@ def _adopt_events(state: LearnerState, discovered: Events) -> None:
     state.labels.states_at_discovery = sum(hypothesis.tables.sizes)
     state.conflict = None
     state.adopt_machines()
-
-
-def _adopt_all_observations(state: LearnerState) -> None:
-    """Make each observation a label, with the action if observations alone do not suffice."""
-    _adopt(state, OBSERVATIONS)
-    if state.conflict is not None:
-        _adopt(state, ACTION_OBSERVATION)
 
 
 def _search(state: LearnerState) -> Events | None:
@@ -173,7 +154,3 @@ def _discover_events(traces: TraceSet, options: InferenceOptions) -> Events | No
             if not isinstance(result, Conflict):
                 return (candidate, result) if candidate.labeling.events else None
     return None
-
-
-def _count_states(result: InferenceResult) -> int:
-    return sum(machine.states for machine in result.machines.values())

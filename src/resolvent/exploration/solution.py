@@ -1,6 +1,6 @@
 """The result of `solve`: the plan, its machines and traces, and the reason to stop."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,7 @@ from resolvent.planning.plan import Plan, plan
 from resolvent.traces import TraceSet, read_traces
 
 FORMAT, VERSION = "resolvent-solved", 1
-
 MACHINES, TRACES, POLICY, ABOUT = "machines.json", "traces.jsonl", "policy.json", "solved.json"
-"""The files of a folder; the commands `show`, `check`, `plan` and `report` take it, too."""
 
 
 class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,8 +50,8 @@ class About(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     world: EnvironmentId | None = None
 
 
+# The fields of a solution that a folder has as they are.
 _STORED = "seed", "reward_range", "history", "point", "ends", "places", "world"
-"""The fields of a solution that a folder has as they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,15 +158,13 @@ class Solution(ByValue):
         try:
             recover(folder)
             about = decode_json(path.read_bytes(), About)
-            fields = {key: value for key, value in about.guarantee.items() if key != "text"}
-            fields["gap"] = float("inf") if fields.get("gap") is None else fields["gap"]
-            fields["reward_range"] = tuple(fields["reward_range"])
-            guarantee = msgspec.convert(asdict(Guarantee(**fields)), Guarantee)
+            known_gap = {"gap": float("inf")} if about.guarantee.get("gap") is None else {}
+            guarantee = msgspec.convert(about.guarantee | known_gap, Guarantee)
         except FileNotFoundError:
             raise ModelError(f"{path}: no such file; pass a folder that `solve` wrote") from None
         except OSError as error:
             raise ModelError(f"{short(str(path))} cannot be read: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError) as error:
+        except ValueError as error:
             raise ModelError(
                 f"{path}: not what Resolvent wrote: {error}; remove the folder or name another"
             ) from error

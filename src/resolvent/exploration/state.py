@@ -4,38 +4,30 @@ One loop owns a `LearnerState` and changes it; all else is a function of it.
 """
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from resolvent.errors import ModelError
 from resolvent.exploration.buffer import Buffer, Episode
-from resolvent.exploration.empirical_model import UNKNOWN, Context, EmpiricalModel
+from resolvent.exploration.empirical_model import UNKNOWN, Checked, Context, EmpiricalModel, Step
 from resolvent.exploration.hypothesis import Hypothesis
-from resolvent.exploration.search import Step
 from resolvent.exploration.values import ValueBounds, value_bounds
 from resolvent.inference.conflict import Conflict
 from resolvent.preprocess.labeling import LabelingFunction
 
 if TYPE_CHECKING:
-    from resolvent.exploration.alternatives import AlternativeHypotheses
-    from resolvent.exploration.w_method import WMethodTests
+    from resolvent.exploration.alternatives import AlternativeHypotheses, WMethodTests
     from resolvent.exploration.words import QueryLog
 
-MAX_WORD_LENGTH: Final = 6
-"""Maximum number of labels in a row that are tested."""
-
-MAX_USELESS_RESETS: Final = 200
-"""Number of resets in a row to useless starts after which no other start is expected."""
+MAX_WORD_LENGTH: Final = 6  # maximum number of labels in a row that are tested
+MAX_USELESS_RESETS: Final = 200  # useless resets in a row after which no other start is expected
 
 
 @dataclass(frozen=True)
 class LearnerConfig:
-    """The user's options.
-
-    `max_states` is the maximum number of states of a machine, if the user gives one; `target` is
-    the largest acceptable distance of the plan from the optimum.
-    """
+    """The user's options; `max_states` is None without a maximum number of states."""
 
     gamma: float
     seed: int
@@ -93,32 +85,32 @@ class EpisodeState:
 
 @dataclass
 class Validation:
-    """How often the plan of the present machines was executed, and known queries repeated."""
+    """How often the plan of the present machines was executed, and known queries repeated.
+
+    `starts` are the augmented states from which it was executed, and `steps` the number of its
+    steps. `repeated_steps` is the number of steps that repeated a query, with any machines.
+    """
 
     starts: set[tuple[int, ...]] = field(default_factory=set)
-    """The augmented states from which the plan was executed."""
     steps: int = 0
     repeated_steps: int = 0
-    """Number of steps that repeated a known query, with any machines."""
 
 
 @dataclass
 class SelectionState:
-    """What the sources of tests know since the model was last computed from all steps."""
+    """What the sources of tests know since the model was last computed from all steps.
+
+    `exhausted` says that no test was open at last, and `verified` that machines inferred from
+    scratch were the same, both with no news since. `start_rate` has the number of known steps when
+    bounds were computed, the same when the use of another episode was, and that use per step.
+    """
 
     exhausted: bool = False
-    """Whether the last selection found no open test, and nothing was new since."""
     verified: bool = False
-    """Whether machines inferred from scratch were the same, and nothing was new since."""
-    familiar_resets: int = 0
-    """Number of resets since the last new start."""
-    useless_resets: int = 0
-    """Number of resets in a row to starts from which no test is open."""
+    familiar_resets: int = 0  # number of resets since the last new start
+    useless_resets: int = 0  # number of resets in a row to starts from which no test is open
     start_rate: tuple[int, int, float] = (-1, -1, 0.0)
-    """Numbers of known steps, when bounds were computed and when the use of another episode was,
-    and that use per step."""
-    given_up: set[tuple[Context, int]] = field(default_factory=set)
-    given_up_pairs: set[tuple[Context, int, int]] = field(default_factory=set)
+    given_up: set[tuple[Checked, int]] = field(default_factory=set)  # needs no more checks
     queries: "QueryLog | None" = None
     alternatives: "AlternativeHypotheses | None" = None
     w_method: "WMethodTests | None" = None
@@ -128,16 +120,14 @@ class SelectionState:
         """Whether tests that start elsewhere count as out of reach."""
         return self.useless_resets > MAX_USELESS_RESETS
 
-    def has_news(self) -> None:
-        """Note a new step, which may open new tests."""
-        self.exhausted = self.verified = False
-        self.given_up.clear()
-        self.given_up_pairs.clear()
-
 
 @dataclass(eq=False)
 class LearnerState:
-    """The knowledge of a world, changed by `learner` and by the selection of tests."""
+    """The knowledge of a world, changed by `learner` and by the selection of tests.
+
+    `conflict` are two steps that no machines explain under any labels: the world is random.
+    `bounds_at` is the number of known steps when `values` were computed; -1 if the model is newer.
+    """
 
     config: LearnerConfig
     labels: LabelState
@@ -145,10 +135,8 @@ class LearnerState:
     hypothesis: Hypothesis
     model: EmpiricalModel | None = None
     conflict: Conflict | None = None
-    """Two steps that no machines explain under any labels: the world is random."""
     values: ValueBounds = field(default_factory=ValueBounds)
     bounds_at: int = -1
-    """Number of known steps when the value bounds were computed; -1 if the model is newer."""
     validation: Validation = field(default_factory=Validation)
     selection: SelectionState = field(default_factory=SelectionState)
     episodes: list[EpisodeState] = field(default_factory=list)
@@ -168,10 +156,8 @@ class LearnerState:
     @property
     def depth(self) -> int:
         """Number of labels in a row that are tested: above two if there may be more states."""
-        most = self.config.max_states
-        if most is None or not self.sizes:
-            return 2
-        return min(max(most - max(self.sizes.values()) + 1, 2), MAX_WORD_LENGTH)
+        largest = max(self.sizes.values(), default=inf)
+        return int(min(max((self.config.max_states or 0) - largest + 1, 2), MAX_WORD_LENGTH))
 
     @property
     def all_rewards_equal(self) -> bool:
@@ -201,7 +187,7 @@ class LearnerState:
     def gap(self, values: ValueBounds) -> float:
         """Return the largest possible improvement over the plan by value bounds."""
         if self.model is None or self.model.all_rewards_equal:
-            return float("inf")
+            return inf
         return values.largest_gap(self.model)
 
     def adopt_machines(self) -> None:

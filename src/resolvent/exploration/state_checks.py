@@ -5,50 +5,35 @@ each label, and after two labels in a row.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from math import inf
+from typing import Any, Final
 
-from resolvent.exploration.empirical_model import UNKNOWN, Context, EmpiricalModel
-from resolvent.exploration.search import RESET, Path, Step, StepSearch
+from resolvent.exploration.empirical_model import (
+    RESET,
+    UNKNOWN,
+    Checked,
+    Context,
+    EmpiricalModel,
+    Path,
+    Step,
+    StepSearch,
+)
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.tables import Query
 
-N_CHECKS: Final = 6
-"""Number of queries that check the state after a label."""
-
-N_PAIR_CHECKS: Final = 2
-"""Number of queries that check the state after two labels in a row."""
-
-ENOUGH_IF_DISTINCT: Final = 2
-"""Number of queries that are enough if they rule out every other state."""
-
-CHECK_USE: Final = 30.0
-"""Use of a query that checks the state."""
-
+N_CHECKS: Final = 6  # number of queries that check the state after a label
+N_PAIR_CHECKS: Final = 2  # number of queries that check the state after two labels in a row
+ENOUGH_IF_DISTINCT: Final = 2  # number of queries that are enough if they rule out all other states
+CHECK_USE: Final = 30.0  # use of a query that checks the state
 CHECK_STATE: Final = "state check"
-
-MAX_DISTANCE: Final = 1_000
-"""Maximum number of steps to a query that checks the state."""
-
-MAX_NODES: Final = 50_000
-"""Maximum number of nodes of a search for two labels in a row."""
-
-LONG_CHECK: Final = 20
-"""Number of steps above which a check in another episode may be shorter."""
-
-OtherState = tuple[int, int]
-"""The number of a machine, and another state of it."""
+MAX_DISTANCE: Final = 1_000  # maximum number of steps to a query that checks the state
+MAX_NODES: Final = 50_000  # maximum number of nodes of a search for two labels in a row
+LONG_CHECK: Final = 20  # number of steps above which a check in another episode may be shorter
 
 
 def check_states(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Return the path to a label with too few checks after it, from here or from a start."""
-    model = state.present_model()
-    given_up = state.selection.given_up
-    here = unchecked_label(model, [episode.row], given_up)
-    if _is_long(state, episode, here):
-        there = unchecked_label(model, model.starts, set(given_up))
-        if _is_far_shorter(there, here):
-            return there
-    return here
+    return _nearest_check(state, episode, in_pairs=False)
 
 
 def check_pairs(state: LearnerState, episode: EpisodeState) -> Path | None:
@@ -56,34 +41,27 @@ def check_pairs(state: LearnerState, episode: EpisodeState) -> Path | None:
 
     One more state may hide behind the first of them.
     """
-    model, given_up = state.present_model(), state.selection.given_up_pairs
-    path = unchecked_pair(model, episode.row, episode.context, given_up)
-    if episode.length and _is_long(state, episode, path):
-        for start in model.starts:
-            begun = (-1, *model.start_symbols[start])
-            there = unchecked_pair(model, start, begun, set(given_up))
-            if _is_far_shorter(there, path):
-                return RESET
-    return path
+    return _nearest_check(state, episode, in_pairs=True)
 
 
-def _is_long(state: LearnerState, episode: EpisodeState, path: Path | None) -> bool:
-    """Return whether it may be shorter to begin another episode than to follow the path."""
-    if state.selection.are_resets_useless:
-        return False
-    return path is None or (episode.length > 0 and len(path.steps) >= LONG_CHECK)
-
-
-def _is_far_shorter(path: Path | None, alternative: Path | None) -> bool:
-    if path is None or alternative is None:
-        return path is not None
-    return 1.5 * len(path.steps) <= len(alternative.steps)
+def _nearest_check(state: LearnerState, episode: EpisodeState, *, in_pairs: bool) -> Path | None:
+    model, given_up = state.present_model(), state.selection.given_up
+    here = unchecked(model, [(episode.row, episode.context)], given_up, in_pairs=in_pairs)
+    is_long = here is None or (episode.length and len(here.steps) >= LONG_CHECK)
+    may_reset = episode.length or not in_pairs
+    if not is_long or not may_reset or state.selection.are_resets_useless:
+        return here
+    starts = [(start, (-1, *symbols)) for start, symbols in model.start_symbols.items()]
+    there = unchecked(model, starts, set(given_up), in_pairs=in_pairs)
+    if there is None or (here is not None and 1.5 * len(there.steps) > len(here.steps)):
+        return here
+    return RESET if in_pairs else there
 
 
 def undistinguished_states(
     model: EmpiricalModel, states: Sequence[int], queries: Iterable[Query]
-) -> list[OtherState]:
-    """Return the other states of each machine that these queries have not ruled out."""
+) -> list[tuple[int, int]]:
+    """Return machine and number of the other states that these queries have not ruled out."""
     return [
         (machine, state)
         for machine, size in enumerate(model.sizes)
@@ -94,14 +72,13 @@ def undistinguished_states(
 
 
 def distinguishes(
-    model: EmpiricalModel, states: Sequence[int], other_state: OtherState, query: Query
+    model: EmpiricalModel, states: Sequence[int], other_state: tuple[int, int], query: Query
 ) -> bool:
     """Return whether a machine has different outputs for a query in these and another state."""
     machine, state = other_state
     instead = [*states[:machine], state, *states[machine + 1 :]]
-    output = model.machines.output(machine, states, query)
-    other_output = model.machines.output(machine, instead, query)
-    return output is not None and other_output is not None and output != other_output
+    output, other = (model.machines.output(machine, each, query) for each in (states, instead))
+    return None not in (output, other) and output != other
 
 
 def distinguishing_query(
@@ -124,12 +101,12 @@ def distinguishing_query(
     for here, action in _informative_steps(model, search, queries):
         query = model.augmented_states[here][0], action
         if any(distinguishes(model, states, candidate, query) for candidate in candidates):
-            return Path(search.steps_to(here, action), CHECK_USE, CHECK_STATE)
+            return search.path(here, action, CHECK_STATE)
         if first is None and not is_enough:
             first = here, action
             if not candidates:
                 break
-    return None if first is None else Path(search.steps_to(*first), CHECK_USE, CHECK_STATE)
+    return None if first is None else search.path(*first, CHECK_STATE)
 
 
 def nearest_informative(
@@ -140,12 +117,10 @@ def nearest_informative(
     Its use per step has to be above the floor.
     """
     done = len(queries & model.informative)
-    if done >= N_CHECKS:
-        return None
-    search = StepSearch[int]([row])
-    use = CHECK_USE / (1 + done)
-    step = next(_informative_steps(model, search, queries, use, floor), None)
-    return None if step is None else Path(search.steps_to(*step), CHECK_USE, CHECK_STATE)
+    search, use = StepSearch[int]([row]), CHECK_USE / (1 + done)
+    steps = _informative_steps(model, search, queries, use, floor)
+    step = next(steps, None) if done < N_CHECKS else None
+    return None if step is None else search.path(*step, CHECK_STATE)
 
 
 def _informative_steps(
@@ -173,56 +148,42 @@ def _informative_steps(
                 search.add(target, row, action)
 
 
-def unchecked_label(
-    model: EmpiricalModel, sources: Iterable[int], given_up: set[tuple[Context, int]]
+def unchecked(
+    model: EmpiricalModel,
+    sources: Iterable[tuple[int, Context]],
+    given_up: set[tuple[Checked, int]],
+    *,
+    in_pairs: bool,
 ) -> Path | None:
-    """Return the shortest path to a label after which an informative query was never asked.
+    """Return the shortest path to a label, or to two in a row, with too few checks afterwards.
 
-    `given_up` are finished contexts, each with its first row: if a label is read in several
-    places, a query may be in reach of only one of them.
+    Sources are rows with their contexts. `given_up` are finished contexts or pairs, each with its
+    first row: if a label is read in several places, a query may be in reach of only one of them.
     """
-    search = StepSearch[int](sources)
-    for row in search:
-        states = model.augmented_states[row][1:]
-        for action, target in enumerate(model.next_row[row]):
-            if target < 0:
-                continue
-            label = model.label_read[row][action]
-            if label not in model.neutral_labels:
-                context = (label, *states)
-                if (context, target) not in given_up:
-                    queries = model.queries_after.get(context, set())
-                    rest = distinguishing_query(model, target, queries)
-                    if rest is not None:
-                        steps = search.steps_to(row, action) + rest.steps
-                        return Path(steps, CHECK_USE, rest.purpose)
-                    given_up.add((context, target))
-            search.add(target, row, action)
-    return None
-
-
-def unchecked_pair(
-    model: EmpiricalModel, row: int, context: Context, given_up: set[tuple[Context, int, int]]
-) -> Path | None:
-    """Return the shortest path to two labels in a row with too few checks after them."""
-    search = StepSearch[tuple[int, Context]]([(row, context)], MAX_NODES)
+    queries_after = model.queries_after_pair if in_pairs else model.queries_after
+    limit, n_checks = (MAX_NODES, N_PAIR_CHECKS) if in_pairs else (inf, N_CHECKS)
+    # Where contexts do not matter, the row alone is a node, which is faster.
+    search = StepSearch[Any](sources if in_pairs else (row for row, _ in sources), limit)
+    neutral = model.neutral_labels
     for node in search:
-        here, before = node
-        states = model.augmented_states[here][1:]
+        here: int = node[0] if in_pairs else node
+        before: Context = node[1] if in_pairs else ()
+        labels = model.label_read[here]
         for action, target in enumerate(model.next_row[here]):
             if target < 0:
                 continue
-            label, after = model.label_read[here][action], before
-            if label not in model.neutral_labels:
-                after = (label, *states)
-                pair = before, label
+            label, after = labels[action], before
+            if label not in neutral:
+                context = label, *model.augmented_states[here][1:]
+                checked: Checked = (before, label) if in_pairs else context
+                after = context
                 # After the start alone, the first label is a context already.
-                if before[0] >= 0 and (*pair, target) not in given_up:
-                    queries = model.queries_after_pair.get(pair, set())
-                    rest = distinguishing_query(model, target, queries, N_PAIR_CHECKS)
+                is_start = in_pairs and before[0] < 0
+                if not is_start and (checked, target) not in given_up:
+                    queries = queries_after.get(checked, set())
+                    rest = distinguishing_query(model, target, queries, n_checks)
                     if rest is not None:
-                        steps = search.steps_to(node, action) + rest.steps
-                        return Path(steps, CHECK_USE, rest.purpose)
-                    given_up.add((*pair, target))
-            search.add((target, after), node, action)
+                        return Path(search.steps_to(node, action) + rest.steps, CHECK_STATE)
+                    given_up.add((checked, target))
+            search.add((target, after) if in_pairs else target, node, action)
     return None

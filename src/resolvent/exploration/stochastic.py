@@ -6,15 +6,14 @@ unseen. Each batch is half of all steps before it.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium as gym
 import numpy as np
 
 from resolvent._util.parallel import stop_requests
 from resolvent.errors import OptionError, TraceError, locating
-from resolvent.exploration.environment import CheckedEnv, member_of
-from resolvent.exploration.run import SolveRun
+from resolvent.exploration.environment import CheckedEnv, member_of, seed_of
 from resolvent.exploration.solution import Round, Solution
 from resolvent.exploration.stopping import Guarantee, describe_labeling
 from resolvent.inference.conflict import Conflict
@@ -28,14 +27,14 @@ from resolvent.rl.rollout import Recorder, Step, play_episode
 from resolvent.rl.tracker import StateTracker
 from resolvent.traces import TraceSet
 
-FIRST_BATCH: Final = 500
-"""Minimum number of steps of a batch."""
+if TYPE_CHECKING:
+    from resolvent.exploration.solve import SolveRun
 
-RANDOM_SHARE: Final = 0.2
-"""Share of random steps."""
+FIRST_BATCH: Final = 500  # minimum number of steps of a batch
+RANDOM_SHARE: Final = 0.2  # share of random steps
 
 
-def explore_stochastic(run: SolveRun, before: Solution | Conflict) -> Solution:
+def explore_stochastic(run: "SolveRun", before: Solution | Conflict) -> Solution:
     """Continue after a solution or a conflict that shows that the environment is stochastic."""
     learner = StochasticLearner(run, before)
     with member_of(run.player.runner.env) as env, stop_requests() as is_interrupted:
@@ -46,7 +45,9 @@ def explore_stochastic(run: SolveRun, before: Solution | Conflict) -> Solution:
             )
         while True:
             best = learner.plan(infer_with(learner.options, learner.traces).machines)
-            run.add_round(learner.present_round(best))
+            bound = best.bound if np.isfinite(best.bound) else None
+            learned = learner.traces.steps, len(learner.traces), _states_of(best)
+            run.add_round(Round(*learned, best.value, bound, "output probabilities"))
             solution = run.saved(learner.solution(best))
             is_good = solution.guarantee.gap <= run.state.config.target
             if is_good or solution.steps >= run.options.budget or is_interrupted():
@@ -60,7 +61,7 @@ def explore_stochastic(run: SolveRun, before: Solution | Conflict) -> Solution:
 class StochasticLearner:
     """Learns the probabilities of outputs from all traces at once."""
 
-    def __init__(self, run: SolveRun, before: Solution | Conflict) -> None:
+    def __init__(self, run: "SolveRun", before: Solution | Conflict) -> None:
         state, hypothesis = run.state, run.state.hypothesis
         self.run, self.config = run, state.config
         if isinstance(before, Solution):
@@ -88,17 +89,6 @@ class StochasticLearner:
             confidence=self.run.options.confidence,
         )
 
-    def present_round(self, best: Plan) -> Round:
-        """Return the present round of the history."""
-        return Round(
-            self.traces.steps,
-            len(self.traces),
-            {name: machine.states for name, machine in best.machines.items()},
-            best.value,
-            best.bound if np.isfinite(best.bound) else None,
-            "output probabilities",
-        )
-
     def solution(self, best: Plan, failure: str | None = None) -> Solution:
         """Return the solution with a plan.
 
@@ -108,7 +98,7 @@ class StochasticLearner:
             "stochastic",
             steps=self.traces.steps,
             episodes=len(self.traces),
-            states={name: machine.states for name, machine in best.machines.items()},
+            states=_states_of(best),
             augmented_states=len(best.model),
             transitions=0,
             open_steps=best.model.unknown_steps,
@@ -151,8 +141,7 @@ class StochasticLearner:
         actor = _OptimisticActor(env, self.run, best, (self.config.seed, n_steps, 1))
         try:
             while n_steps < last and not is_interrupted():
-                drawn = np.random.SeedSequence((self.config.seed, number, 1)).generate_state(1)[0]
-                seed, most = int(drawn) >> 1, last - n_steps
+                seed, most = seed_of(self.config.seed, number, 1), last - n_steps
                 limit = min(most, self.run.player.limit or most)
                 with locating(f"episode {number}"):
                     terminated, _ = play_episode(env, actor, seed=seed, max_steps=limit)
@@ -169,11 +158,15 @@ class StochasticLearner:
                 self.traces = TraceSet([*self.traces, *played])
 
 
+def _states_of(best: Plan) -> dict[str, int]:
+    return {name: machine.states for name, machine in best.machines.items()}
+
+
 class _OptimisticActor:
     """Follows the optimistic policy of a plan with some random actions; records the episodes."""
 
     def __init__(
-        self, env: gym.Env[Any, Any], run: SolveRun, best: Plan, seed: tuple[int, ...]
+        self, env: gym.Env[Any, Any], run: "SolveRun", best: Plan, seed: tuple[int, ...]
     ) -> None:
         encoder, machines = run.player.encoder, best.machines
         self.model, self.policy, self.actions = best.model, best.optimistic_policy, encoder.actions

@@ -3,13 +3,14 @@
 Input: the `LearnerState`. Output: the reason to stop, or None to continue; and a `Guarantee`.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from resolvent._util.text import amount, listed
-from resolvent.errors import ModelError
+from resolvent.evaluation.diagnosis.columns import has_fractions
 from resolvent.exploration.buffer import TRUNCATED, Buffer
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
@@ -19,27 +20,20 @@ from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction
 from resolvent.traces.symbols import symbol_text
 
 StopReason: TypeAlias = Literal[
-    "optimal",
-    "target",
+    "optimal",  # no plan is better
+    "target",  # no plan is better by more than the target
     "budget",
     "interrupted",
-    "failed",
+    "failed",  # the environment raised an error
     "equal rewards",
-    "unreachable",
+    "unreachable",  # the remaining tests cannot be reached
     "stochastic",
-    "continuous",
+    "continuous",  # observations are measured numbers that do not recur
 ]
-"""No plan is better; none by more than the target; no steps are left; the user interrupted; the
-environment failed; all rewards are equal; the remaining tests cannot be reached; the environment
-is stochastic; observations are measured numbers that do not recur."""
 
 NO_BOUND: Final = "pass reward_range or increase the budget"
-
-ENOUGH_NUMBERS: Final = 1_000
-"""Number of steps after which measured numbers would have recurred."""
-
-OFTEN_TRUNCATED: Final = 3
-"""Minimum number of episodes truncated after a step, if all others were, too."""
+ENOUGH_NUMBERS: Final = 1_000  # number of steps after which measured numbers would have recurred
+OFTEN_TRUNCATED: Final = 3  # minimum number of episodes that a step truncated every time
 
 
 def is_done(state: LearnerState) -> bool:
@@ -80,14 +74,7 @@ def _are_numbers_unique(state: LearnerState) -> bool:
     """Return whether observations are measured numbers that hardly ever recur."""
     observations = state.buffer.observations.values
     are_many = len(observations) >= 0.9 * (state.steps + state.buffer.episodes)
-    return are_many and _has_fraction(observations[0])
-
-
-def _has_fraction(symbol: Any) -> bool:
-    """Return whether a number in a symbol, which may be a nested tuple, is no integer."""
-    if isinstance(symbol, tuple):
-        return any(map(_has_fraction, symbol))
-    return isinstance(symbol, float) and not symbol.is_integer()
+    return are_many and has_fractions(observations[0])
 
 
 @dataclass(frozen=True)
@@ -127,10 +114,6 @@ class Guarantee:
     failure: str | None = None
     truncated_after: str | None = None
 
-    def __post_init__(self) -> None:
-        if self.reason not in get_args(StopReason):
-            raise ModelError(f"reason={self.reason!r}: use {listed(get_args(StopReason))}")
-
     @property
     def worlds(self) -> str:
         """Describe the environments for which the guarantee holds."""
@@ -147,24 +130,21 @@ class Guarantee:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
-        values = asdict(self)
-        values["reward_range"] = list(self.reward_range)
-        values["gap"] = self.gap if self.gap < float("inf") else None
-        return {**values, "text": str(self)}
+        gap = self.gap if self.gap < float("inf") else None
+        reward_range = list(self.reward_range)
+        return {**asdict(self), "reward_range": reward_range, "gap": gap, "text": str(self)}
 
     def __str__(self) -> str:
-        text = self._reason()
+        parts = [self._reason()]
         if self.truncated:
-            text += f"; {amount(self.truncated, 'episode')} truncated"
+            parts.append(f"{amount(self.truncated, 'episode')} truncated")
         if self.truncated_after:
-            text += (
-                f"; the environment truncated every episode after {self.truncated_after}: the plan "
-                "assumes that they would have continued, so if this is an end, return "
-                "terminated=True"
+            parts.append(
+                f"the environment truncated every episode after {self.truncated_after}: the plan "
+                f"assumes that they would have continued, so if this is an end, return "
+                f"terminated=True"
             )
-        if self.labels:
-            text += f"; labels: {self.labels}"
-        return text
+        return "; ".join([*parts, f"labels: {self.labels}"] if self.labels else parts)
 
     def _reason(self) -> str:
         seen, within = amount(self.steps, "step"), f"within {self.gap:.4g} of the optimum"
@@ -222,7 +202,7 @@ class Guarantee:
 
 
 def guarantee_of(
-    state: LearnerState, reason: StopReason | None, failure: str | None = None
+    state: LearnerState, reason: StopReason | None = None, failure: str | None = None
 ) -> Guarantee:
     """Return the present guarantee, by default that of the value bounds."""
     values, model, selection = state.current_bounds(), state.model, state.selection
@@ -269,11 +249,15 @@ def _varying_step(state: LearnerState, values: ValueBounds) -> str | None:
     model, buffer = state.present_model(), state.buffer
     for row, action in sorted(model.nondeterministic):
         if values.levels(row)[action]:
-            observation, *states = model.augmented_states[row]
-            where = augmented_state_text((buffer.observations.values[observation], *states))
-            name = symbol_text(buffer.actions[action])
-            return f"the label or the termination after {name} in {where} varies"
+            step = _step_text(buffer, action, model.augmented_states[row])
+            return f"the label or the termination after {step} varies"
     return None
+
+
+def _step_text(buffer: Buffer, action: int, augmented_state: Sequence[int]) -> str:
+    observation, *states = augmented_state
+    where = augmented_state_text((buffer.observations.values[observation], *states))
+    return f"{symbol_text(buffer.actions[action])} in {where}"
 
 
 def always_truncated(tables: TransitionTables | None, buffer: Buffer) -> str | None:
@@ -286,21 +270,16 @@ def always_truncated(tables: TransitionTables | None, buffer: Buffer) -> str | N
     if tables is None or len(truncated) < OFTEN_TRUNCATED:
         return None
     columns = buffer.columns()
-    steps = QueriedSteps(columns, tables)
-    states = [steps.walk(transitions) for transitions in tables.transitions]
-    key = steps.query.astype(np.int64)
-    for size, column in zip(tables.sizes, states, strict=True):
-        key = key * (size + 1) + column + 1
-    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    states, situation = QueriedSteps(columns, tables).walk_all(tables)
+    _, first, number = np.unique(situation, return_index=True, return_inverse=True)
     last = columns.offsets[1:][truncated] - 1
     lengths = np.diff(columns.offsets)[truncated]
     times, times_last = np.bincount(number), np.bincount(number[last], minlength=len(first))
     is_always = (times_last == times) & (times_last >= OFTEN_TRUNCATED)
     for candidate in np.flatnonzero(is_always).tolist():
         if len(np.unique(lengths[number[last] == candidate])) > 1:
-            step = int(first[candidate])
-            observation = buffer.observations.values[int(columns.observations_before[step])]
-            where = augmented_state_text((observation, *(int(column[step]) for column in states)))
-            name = symbol_text(buffer.actions[int(columns.actions[step])])
-            return f"{name} in {where} ({amount(int(times_last[candidate]), 'episode')})"
+            step = first[candidate]
+            where = [int(column[step]) for column in (columns.observations_before, *states)]
+            text = _step_text(buffer, int(columns.actions[step]), where)
+            return f"{text} ({amount(int(times_last[candidate]), 'episode')})"
     return None

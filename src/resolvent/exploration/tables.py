@@ -25,23 +25,16 @@ from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import replay_traces
+from resolvent.replay.counts import pack_rows
 from resolvent.traces import Label, Vocabulary
 from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
 Flags = NDArray[np.bool_]
-
-States = tuple[int, ...]
-"""A state of each machine."""
-
-Query = tuple[int, int]
-"""Observation and action."""
-
-
-Condition = tuple[Codes, int]
-"""The states of the Transition Machine at each step, and their number."""
-
+States = tuple[int, ...]  # a state of each machine
+Query = tuple[int, int]  # observation and action
+Condition = tuple[Codes, int]  # the states of the Transition Machine at each step, and their number
 ITSELF: Condition = (np.empty(0, np.int32), 1)
 
 
@@ -107,14 +100,12 @@ class QueriedSteps:
             label[1:] = label[:-1].copy()
         if timing.first or timing.lag:
             label[columns.offsets[:-1]] = -1
-        self.label: Codes = label
-        """The label read before each step; -1 for none."""
+        self.label: Codes = label  # the label read before each step; -1 for none
         queries, self.query = columns.queries
         self.n_queries = len(queries)
         outputs = {"transition": columns.observations_after, "reward": columns.reward_levels[1]}
-        self.outputs = [
-            outputs.get(name, self.terminated.astype(np.int32)) for name in tables.names
-        ]
+        ends = self.terminated.astype(np.int32)
+        self.outputs = [outputs.get(name, ends) for name in tables.names]
         self.trials = 0
         self._core = _core.AskedSteps(label, columns.offsets, self.query, self.n_queries)
         self.first = np.zeros(columns.steps, bool)
@@ -125,6 +116,18 @@ class QueriedSteps:
         table = np.ascontiguousarray(transitions).ravel()
         return _core.walk_states(table, transitions.shape[1], self.label, self.columns.offsets)
 
+    def walk_all(self, tables: TransitionTables) -> tuple[list[Codes], NDArray[np.int64]]:
+        """Return the states of all machines at every step, and their order after the queries."""
+        states = [self.walk(transitions) for transitions in tables.transitions]
+        columns = {str(number): column for number, column in enumerate((self.query, *states))}
+        return states, pack_rows(columns, len(self.query))
+
+    def states_before(self, states: Codes) -> Codes:
+        """Return the state in which each step's label was read, by the states at all steps."""
+        before = np.roll(states, 1)
+        before[self.first] = 0
+        return before
+
     def conflicts(
         self,
         machine: int,
@@ -134,12 +137,10 @@ class QueriedSteps:
     ) -> Conflicts:
         """Check the transitions of one machine against all steps, or until enough conflict."""
         self.trials += 1
-        table = np.ascontiguousarray(transitions).ravel()
+        table, n_labels = np.ascontiguousarray(transitions).ravel(), transitions.shape[1]
         limit = self.columns.steps if enough is None else enough
         return Conflicts(
-            *self._core.clashes(
-                table, transitions.shape[1], self.outputs[machine], *condition, limit
-            )
+            *self._core.clashes(table, n_labels, self.outputs[machine], *condition, limit)
         )
 
     def condition(self, transitions: Codes) -> Condition:
@@ -161,19 +162,14 @@ class ObservedMachines:
         self._outputs: list[dict[int, float]] = [{} for _ in self.sizes]
 
     @classmethod
-    def of_steps(cls, tables: TransitionTables, columns: Columns) -> "ObservedMachines":
+    def of_steps(cls, tables: TransitionTables, steps: QueriedSteps) -> "ObservedMachines":
         """Return the machines with the outputs of all steps."""
-        steps = QueriedSteps(columns, tables)
-        states = [steps.walk(transitions) for transitions in tables.transitions]
-        keys = np.ravel_multi_index((*states, steps.query), (*tables.sizes, steps.n_queries))
-        first, _ = _core.numbered(keys)
+        columns, (states, situation) = steps.columns, steps.walk_all(tables)
+        first, _ = _core.numbered(situation)
         machines = cls(tables, columns.n_actions)
         states_first = [column[first].astype(np.int64) for column in states]
         observations = columns.observations_before[first].astype(np.int64)
-        values: dict[str, Any] = {
-            "transition": columns.observations_after,
-            "reward": columns.rewards,
-        }
+        values = {"transition": columns.observations_after, "reward": columns.rewards}
         for machine, name in enumerate(tables.names):
             outputs = values.get(name, steps.terminated)[first].tolist()
             keys = machines._key(machine, states_first, observations, columns.actions[first])
@@ -187,10 +183,9 @@ class ObservedMachines:
         targets = []
         for transitions, state in zip(self._transitions, states, strict=True):
             row = transitions[state]
-            target = row[label] if label < len(row) else -1
-            if target < 0:
+            if label >= len(row) or row[label] < 0:
                 return None
-            targets.append(target)
+            targets.append(row[label])
         return tuple(targets)
 
     def note(self, states: Sequence[int], query: Query, outputs: Sequence[float]) -> bool:
@@ -241,11 +236,9 @@ def build_machines(
     """Return the machines with these transitions and the outputs of all steps, as observed."""
     traces = buffer.traces()
     order = [buffer.labels.codes[label] for label in traces.labels]
+    named = zip(tables.names, tables.transitions, strict=True)
     machines = machines_of(
-        (
-            _without_outputs(name, table[:, order], traces.labels)
-            for name, table in zip(tables.names, tables.transitions, strict=True)
-        ),
+        (_without_outputs(name, table[:, order], traces.labels) for name, table in named),
         tables.timing,
         preprocessor=Preprocessor(labeling),
     )
@@ -264,24 +257,21 @@ def build_machines(
 
 
 def _without_outputs(name: str, transitions: Codes, labels: Vocabulary[Label]) -> Machine:
+    """Return a machine with these transitions; "no event" is trivial if it changes no state."""
     column, nothing = OBSERVATION if name == "transition" else name, Vocabulary[Any](())
+    trivial = tuple(
+        code
+        for code, label in enumerate(labels)
+        if label == NO_EVENT
+        and all(target in (-1, state) for state, target in enumerate(transitions[:, code].tolist()))
+    )
     machine, _ = machine_of_tables(
         machine_class(column),
         Vocabularies(labels, nothing, nothing, nothing),
         transitions,
         (no_numbers(), no_numbers(), no_codes()),
-        trivial=_trivial_labels(labels, transitions),
+        trivial=trivial,
         predicts=column,
         supplemented=name != "transition",
     )
     return machine
-
-
-def _trivial_labels(labels: Vocabulary[Label], transitions: Codes) -> tuple[int, ...]:
-    """Return the code of "no event" if it changes no state."""
-    code = labels.get(NO_EVENT)
-    if code is None:
-        return ()
-    own = np.arange(len(transitions), dtype=np.int32)
-    is_loop = (transitions[:, code] == -1) | (transitions[:, code] == own)
-    return (code,) if is_loop.all() else ()

@@ -159,7 +159,7 @@ def unique_observations(values: Sequence[Symbol], once: int, positions: int) -> 
     # the share of new observations in new traces.
     if once < MOSTLY * len(values) or once < UNSEEN_WARNING * positions:
         return
-    fractions = any(map(_has_fractions, values[:_EXAMINED_VALUES]))
+    fractions = any(map(has_fractions, values[:_EXAMINED_VALUES]))
     advice = "they may contain a clock, a counter or an id. Remove it"
     if fractions:
         advice = (
@@ -207,10 +207,10 @@ def hardly_repeats(unseen: int, steps: int, once: int, queries: int) -> Iterator
     yield Finding("hardly-repeats", severity, text, figures)
 
 
-def _has_fractions(symbol: Symbol) -> bool:
+def has_fractions(symbol: Symbol) -> bool:
     """Return whether a symbol is or holds a number that is not an integer."""
     if isinstance(symbol, tuple):
-        return any(map(_has_fractions, symbol))
+        return any(map(has_fractions, symbol))
     return isinstance(symbol, float) and not symbol.is_integer()
 
 

@@ -16,7 +16,6 @@ import pytest
 import resolvent as rs
 from interrupting import PATIENCE
 from resolvent._util.files import atomic_folder, recover
-from resolvent.exploration import run
 from resolvent.exploration.buffer import FORGOTTEN, Buffer, SymbolIndex
 from resolvent.exploration.tests import select_action
 from resolvent.traces.vocabulary import Vocabulary
@@ -147,7 +146,7 @@ def some_are_left(monkeypatch):
 
     loop = import_module("resolvent.exploration.solve")
     monkeypatch.setattr(loop, "select_action", leaving)
-    monkeypatch.setattr(run, "FIRST_CHECKPOINT", 40)
+    monkeypatch.setattr(loop, "FIRST_CHECKPOINT", 40)
 
 
 @pytest.mark.parametrize("budget", [50, 130])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.exploration import w_method
+from resolvent.exploration import alternatives
 from resolvent.exploration.alternatives import AlternativeHypotheses, distinguishing_path
 from resolvent.exploration.hypothesis import explains
 from resolvent.exploration.tables import ObservedMachines, QueriedSteps
@@ -51,7 +51,7 @@ def test_every_query_is_asked_after_every_word():
 
 @pytest.mark.parametrize("limit", ["MAX_TESTS", "MAX_NODES"])
 def test_too_many_label_sequences_are_sampled(monkeypatch, limit):
-    monkeypatch.setattr(w_method, limit, 5)
+    monkeypatch.setattr(alternatives, limit, 5)
     solved = rs.solve("resolvent/House-v0", states=3)
     assert solved.optimal
     assert solved.guarantee.tests is None
@@ -90,7 +90,7 @@ def test_a_distinguishing_path_ends_where_predictions_differ(world, steps):
     found = 0
     for tables in AlternativeHypotheses(state.hypothesis, model).candidates():
         assert explains(tables, QueriedSteps(columns, tables))
-        rival = ObservedMachines.of_steps(tables, columns)
+        rival = ObservedMachines.of_steps(tables, QueriedSteps(columns, tables))
         theirs = [0] * len(tables.transitions)
         for start in model.starts:
             way = distinguishing_path(model, start, tuple(theirs), rival)
