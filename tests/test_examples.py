@@ -1,25 +1,14 @@
 """Every script in examples/ runs as it stands, and says something."""
 
 import ast
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+from pages import ROOT, missing_packages, run_script
+
+EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 README = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-
-
-def packages(script):
-    """The packages that a script imports."""
-    for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module.partition(".")[0]
 
 
 def test_the_examples_exist():
@@ -41,15 +30,13 @@ def test_examples_are_short_and_documented(script):
     ids=lambda script: script.name,
 )
 def test_an_example_runs(script, tmp_path):
-    missing = {name for name in packages(script) if importlib.util.find_spec(name) is None}
+    missing = missing_packages(script.read_text(encoding="utf-8"))
     (row,) = (line for line in README.splitlines() if line.startswith(f"| `{script.name}` |"))
-    unknown = sorted(name for name in missing if name not in row.rpartition("`pip install")[2])
+    unknown = [name for name in missing if name not in row.rpartition("`pip install")[2]]
     assert unknown == [], "its imports must be installed, or stand in the README's last column"
     if missing:
-        pytest.skip(f"{script.name} needs {', '.join(sorted(missing))}")
-    done = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
+        pytest.skip(f"{script.name} needs {', '.join(missing)}")
+    done = run_script(script, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
     assert list(tmp_path.iterdir()) == []

@@ -1,17 +1,13 @@
 """The pages hang together: all are in the navigation, links lead somewhere, tables are true."""
 
-import ast
-import importlib.util
 import re
 import runpy
-import subprocess
-import sys
 
 import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from pages import DOCS, PAGES, ROOT, blocks
+from pages import DOCS, PAGES, ROOT, blocks, missing_packages, run_script
 from resolvent.registration import WORLDS
 
 CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
@@ -105,21 +101,10 @@ def scripts():
 
 @pytest.mark.parametrize("script", list(scripts()))
 def test_scripts_run_where_their_packages_are_installed(script, tmp_path):
-    packages = {
-        name.partition(".")[0]
-        for node in ast.walk(ast.parse(script))
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }
-    missing = sorted(name for name in packages if importlib.util.find_spec(name) is None)
+    missing = missing_packages(script)
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")
     path = tmp_path / "script.py"
     path.write_text(script, encoding="utf-8")
-    done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True)
+    done = run_script(path, tmp_path)
     assert done.returncode == 0, done.stderr

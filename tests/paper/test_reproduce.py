@@ -4,6 +4,7 @@ import pytest
 from fake_methods import run
 from tiny import tiny
 
+from resolvent.paper import runs
 from resolvent.paper.experiments import EXPERIMENTS
 from resolvent.paper.reproduce import Store, reproduce, settings
 
@@ -74,7 +75,8 @@ class Repeated(type(tiny())):
                 yield run("sleeps", "at times", repetition, seconds=60 * (repetition == 1))
 
 
-def test_what_hits_a_limit_the_first_time_is_not_repeated(tmp_path):
+def test_what_hits_a_limit_the_first_time_is_not_repeated(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "SECONDS_TO_STOP", 0.3)
     chosen = Repeated(**asdict(tiny(time_limit=0.1)))
     records = reproduce(store_in(tmp_path / "r", chosen), chosen).records
     assert {(one["method"], one["repetition"]) for one in records} == {

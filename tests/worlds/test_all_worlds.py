@@ -10,25 +10,12 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import resolvent as rs
-from resolvent.rl.rollout import random_actions
+from resolvent.registration import WORLDS
 from resolvent.worlds import Cookie, House, Office, PhaseGrid, RandomWorld, TMaze, TwoKeys
 from resolvent.worlds.env import World
 
-IDS = [
-    "resolvent/House-v0",
-    "resolvent/HouseInterference-v0",
-    "resolvent/PhaseGrid3-v0",
-    "resolvent/PhaseGrid4-v0",
-    "resolvent/PhaseGrid5-v0",
-    "resolvent/RandomWorld-v0",
-    "resolvent/OfficeCoffee-v0",
-    "resolvent/OfficeMail-v0",
-    "resolvent/OfficeBoth-v0",
-    "resolvent/OfficePatrol-v0",
-    "resolvent/Cookie-v0",
-    "resolvent/TwoKeys-v0",
-    "resolvent/TMaze-v0",
-]
+IDS = [f"resolvent/{name}-v0" for name in WORLDS if name != "Symbol"]
+"""All worlds but one whose machines do not explain all of it: chance hides what the sign says."""
 
 # Each world with the numbers of states that its docstring promises.
 KNOWN: list[tuple[Callable[[], World], int, int]] = [
@@ -165,19 +152,14 @@ def test_random_walks_give_its_machines(
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_collecting_step_by_step_and_walking_the_tables_agree(name: str) -> None:
+def test_its_true_machines_explain_what_is_collected(name: str) -> None:
     env = gym.make(name)
     world = env.unwrapped
     assert isinstance(world, World)
-    space = random_actions(env, seed=7)
-    walked = rs.collect(env, episodes=20, seed=7, max_steps=100)
-    stepped = rs.collect(
-        gym.make(name), episodes=20, seed=7, max_steps=100, policy=lambda seen: space.sample()
-    )
-    assert walked == stepped
-    assert set(walked.actions) <= set(world.action_names)
-    assert set(walked.observations) <= set(world.observation_names)
-    assert world.machines().score(walked).perfect
+    traces = rs.collect(env, episodes=20, seed=7, max_steps=100)
+    assert set(traces.actions) <= set(world.action_names)
+    assert set(traces.observations) <= set(world.observation_names)
+    assert world.machines().score(traces).perfect
 
 
 @pytest.mark.parametrize("name", IDS)

@@ -197,9 +197,9 @@ def test_its_machines_are_found_by_running_errands(task: str, rm_states: int) ->
         policy = Errands(office, seed)
         return rs.collect(office, episodes=episodes, seed=seed, policy=policy, max_steps=500)
 
-    found = rs.infer(errands(1_000, seed=0)).machines
+    found = rs.infer(errands(200, seed=0)).machines
     assert (found.transition.states, found.reward.states) == (1, rm_states)
-    assert found.score(errands(50, seed=1)).perfect
+    assert found.score(errands(20, seed=1)).perfect
 
 
 def test_other_tasks_are_refused() -> None:

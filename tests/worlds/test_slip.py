@@ -17,9 +17,11 @@ from resolvent.worlds.env import World
 
 WORLDS: list[tuple[str, dict[str, Any]]] = [
     ("resolvent/House-v0", {}),
+    ("resolvent/HouseInterference-v0", {}),
     ("resolvent/PhaseGrid3-v0", {}),
     ("resolvent/RandomWorld-v0", {"size": 9}),
     ("resolvent/OfficeCoffee-v0", {}),
+    ("resolvent/OfficePatrol-v0", {}),
     ("resolvent/Cookie-v0", {}),
     ("resolvent/Cookie-v0", {"published": True}),
     ("resolvent/TwoKeys-v0", {}),
