@@ -55,16 +55,6 @@ def label_candidates(
     the one with the shortest machines. First come a few events, then each observation or each
     action as a label, then each pair of both: if that fails, too, no labels of these traces explain
     them. Labels recorded in the traces are ignored.
-
-    >>> import gymnasium as gym, resolvent as rs
-    >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
-    >>> [first] = next(label_candidates(traces, ["observation", "reward"]))
-    >>> print(first.labeling)
-    2 events, made of observations
-    cyanroom: cyanroom
-    orangeroom: orangeroom
-    >>> first.states
-    {'observation': 2, 'reward': 2}
     """
     if len(traces) == 0:
         raise TraceError("there are no traces to find events in: collect or read at least one")

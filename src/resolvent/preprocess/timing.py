@@ -67,12 +67,7 @@ def labels_read(traces: TraceSet, timing: LabelTiming) -> Codes:
 
 
 class LabelReader:
-    """Returns the label to read next in a live episode, given each label in turn.
-
-    >>> reader = LabelReader(LabelTiming.LAGGED)
-    >>> reader.reset(frozenset("a")), reader.step(frozenset("b")), reader.step(frozenset("c"))
-    (None, frozenset({'a'}), frozenset({'b'}))
-    """
+    """Returns the label to read next in a live episode, given each label in turn."""
 
     def __init__(self, timing: LabelTiming) -> None:
         self.timing = timing
