@@ -310,16 +310,18 @@ def _has_same_outputs(part: Machine, full: Machine, match: Codes, paired: Codes 
         observations = [(symbol, int(paired[state])) for symbol, state in observations]
     outputs = codes_of(part.outputs, full.outputs, -2)  # −1 stands for an unseen output
 
-    def differs(state: Codes | int, queries: Numbers, values: Codes) -> NDArray[np.bool_]:
+    def numbers(queries: Numbers) -> Numbers:
         codes = np.divmod(queries, max(len(part.actions), 1))
-        numbers = query_numbers(full, (observations, part.actions), codes)
-        states = np.broadcast_to(np.int32(state), len(queries))
-        is_other: NDArray[np.bool_] = full.predict(states, numbers) != outputs[values]
-        return is_other
+        return query_numbers(full, (observations, part.actions), codes)
 
-    if differs(match[part.output_state], part.output_query, part.output_value).any():
+    predicted = full.predict(match[part.output_state], numbers(part.output_query))
+    if not np.array_equal(predicted, outputs[part.output_value]):
         return False
+    queries, expected = numbers(part.constant_query), outputs[part.constant_value]
     # State −1 stands for the output that is the same in every state.
-    varies = differs(-1, part.constant_query, part.constant_value)
-    constants = part.constant_query[varies], part.constant_value[varies]
-    return not any(differs(state, *constants).any() for state in np.unique(match[match >= 0]))
+    varies = full.predict(np.full(len(queries), -1, np.int32), queries) != expected
+    queries, expected = queries[varies], expected[varies]
+    return len(queries) == 0 or all(
+        np.array_equal(full.predict(np.full(len(queries), state, np.int32), queries), expected)
+        for state in np.unique(match[match >= 0]).tolist()
+    )

@@ -106,18 +106,21 @@ def _distinguishing_outputs(
     best = rows[np.argsort(-distinguished[rows], kind="stable")][:_MOST_QUERIES]
     outputs = []
     for row in best[distinguished[best] > 0].tolist():
-        number = int(machine.output_query[row])
-        query = query_of(machine, number)
+        number, value = int(machine.output_query[row]), int(machine.output_value[row])
         share = main_share(machine, state, *machine.query(number))
-        output = machine.outputs[int(machine.output_value[row])]
         outputs.append(
             {
-                "query": gallery.caption(query.observation, short(str(query))),
-                "output": gallery.output_caption(machine, output, share),
+                "query": _query_caption(machine, number, gallery),
+                "output": gallery.output_caption(machine, machine.outputs[value], share),
                 "others": int(distinguished[row]),
             }
         )
     return outputs
+
+
+def _query_caption(machine: Machine, number: int, gallery: Gallery) -> Caption:
+    query = query_of(machine, number)
+    return gallery.caption(query.observation, short(str(query)))
 
 
 def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
@@ -170,17 +173,18 @@ def _weak_pair(pair: Separation, machine: Machine, gallery: Gallery) -> dict[str
 
 def left_out(machine: Machine, gallery: Gallery) -> dict[str, Any]:
     """Return the first labels and outputs excluded from the search."""
-    outputs = []
-    for number, value in zip(
-        machine.constant_query[:_MOST_LISTED].tolist(), machine.constant_value, strict=False
-    ):
-        query = query_of(machine, number)
-        caption = gallery.caption(query.observation, short(str(query)))
-        outputs.append([caption, gallery.output_caption(machine, machine.outputs[int(value)])])
+    first = slice(_MOST_LISTED)
+    queries, values = machine.constant_query[first].tolist(), machine.constant_value[first].tolist()
     return {
-        "labels": [event_text(label) for label in machine.trivial_labels[:_MOST_LISTED]],
+        "labels": [event_text(label) for label in machine.trivial_labels[first]],
         "label_count": len(machine.trivial),
-        "outputs": outputs,
+        "outputs": [
+            [
+                _query_caption(machine, number, gallery),
+                gallery.output_caption(machine, machine.outputs[value]),
+            ]
+            for number, value in zip(queries, values, strict=True)
+        ],
         "output_count": len(machine.constant_value),
     }
 
