@@ -84,13 +84,8 @@ def edges(machine: Machine) -> list[Edge]:
 
 def to_dot(machine: Machine) -> str:
     """Write a machine in Graphviz's DOT language."""
-    lines = [
-        f"digraph {graph_name(machine)} {{",
-        "  rankdir=LR;",
-        "  node [shape=circle];",
-        '  start [shape=point, label=""];',
-        "  start -> s0;",
-    ]
+    lines = [f"digraph {graph_name(machine)} {{", "  rankdir=LR;", "  node [shape=circle];"]
+    lines += ['  start [shape=point, label=""];', "  start -> s0;"]
     for state, path in enumerate(access_sequence_texts(machine)):
         tooltip = _quoted(f"after {path}" if state else "start")
         lines.append(f'  s{state} [label="{state}", tooltip={tooltip}];')
