@@ -247,19 +247,17 @@ def label_findings(steps: Steps) -> Iterator[Finding]:
         always = {**figures, "always": sorted(common)}
         yield Finding("constant-label", Severity.NOTE, text, always)
     yield from labels_all_differ(**figures, never_repeat=_never_repeat_in_a_trace(traces))
-    size = len(traces.labels)
-    pairs, _ = distinct_pairs(
-        traces.observation_codes, traces.label_codes, len(traces.observations), size
-    )
-    if len(pairs) == size == len(traces.observations) > 1:
-        yield Finding(
-            "labels-are-observations",
-            Severity.NOTE,
-            f"Each of {size:,} observations has a label of its own, so labels add nothing to the "
-            f"observation. That works, but needs more traces than labels only for events with "
-            f"later effects, which labels='auto' looks for.",
-            figures,
-        )
+    if (size := len(traces.labels)) == len(traces.observations) > 1:
+        pairs, _ = distinct_pairs(traces.observation_codes, traces.label_codes, size, size)
+        if len(pairs) == size:
+            yield Finding(
+                "labels-are-observations",
+                Severity.NOTE,
+                f"Each of {size:,} observations has a label of its own, so labels add nothing to "
+                f"the observation. That works, but needs more traces than labels only for events "
+                f"with later effects, which labels='auto' looks for.",
+                figures,
+            )
 
 
 def labels_all_differ(
