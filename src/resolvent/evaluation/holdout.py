@@ -110,8 +110,7 @@ def error_bound(failures: int, trials: int, delta: float = 0.05) -> float:
     if failures == trials:
         return 1.0
     if failures == 0:
-        bound_of_one = error_bound(1, trials, delta) if trials > 1 else 1.0
-        return min(log(1 / delta) / trials, bound_of_one)
+        return min(log(1 / delta) / trials, error_bound(1, trials, delta))
     low, high = failures / trials, 1.0
     while high - low > 1e-12:
         rate = (low + high) / 2
@@ -124,8 +123,6 @@ def error_bound(failures: int, trials: int, delta: float = 0.05) -> float:
 
 def _probability_of_at_most(failures: int, trials: int, rate: float) -> float:
     """Return the binomial probability of at most `failures` failures."""
-    if rate >= 1:
-        return 0.0
     return sum(
         exp(
             log_gamma(trials + 1)
