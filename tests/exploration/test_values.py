@@ -1,4 +1,4 @@
-"""The assumed outcomes of unknown steps: the best outcome observed in another state."""
+"""Value bounds, and the outcomes that unknown steps are assumed to have."""
 
 import numpy as np
 import pytest
