@@ -167,11 +167,7 @@ def _kind_of(annotation: Any) -> tuple[Any, tuple[str, ...]]:
 
 
 def names_in(listed: str) -> tuple[str, ...]:
-    """Return the names in a list separated by commas.
-
-    >>> names_in("reward, cost")
-    ('reward', 'cost')
-    """
+    """Return the names in a list separated by commas."""
     names = tuple(map(str.strip, listed.split(",")))
     if "" in names:
         raise typer.BadParameter(f"'{listed}' has an empty name: separate names by single commas")
@@ -179,11 +175,7 @@ def names_in(listed: str) -> tuple[str, ...]:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Split NAME=VALUE; the value is JSON if it can be, and otherwise text.
-
-    >>> setting("length=20"), setting("task=mail"), setting('keys=["north-west"]')
-    (('length', 20), ('task', 'mail'), ('keys', ['north-west']))
-    """
+    """Split NAME=VALUE; the value is JSON if it can be, and otherwise text."""
     name, equals, value = text.partition("=")
     if not (equals and name.isidentifier()):
         raise OptionError(f"--set {text}: write NAME=VALUE, such as world_seed=3")
@@ -326,11 +318,7 @@ class _Group(TyperGroup):
 
 
 def function_of(command: str) -> Callable[..., Any]:
-    """Import the function that a command is.
-
-    >>> function_of("check").__name__
-    'check'
-    """
+    """Import the function that a command is."""
     module = import_module(f"resolvent.cli.commands.{command}")
     function: Callable[..., Any] = getattr(module, command)
     return function

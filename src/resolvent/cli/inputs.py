@@ -237,11 +237,7 @@ def files_read(location: str) -> list[Path]:
 
 
 def columns_to_read(outputs: Sequence[str]) -> list[str]:
-    """Return those of the columns to predict that are read only if they are named.
-
-    >>> columns_to_read(["observation", "reward", "cost", "terminated"])
-    ['cost']
-    """
+    """Return those of the columns to predict that are read only if they are named."""
     return [name for name in outputs if name not in DEFAULT_COLUMNS]
 
 

@@ -54,20 +54,12 @@ def size(traces: TraceSet) -> str:
 
 
 def command(*words: object) -> str:
-    """Write a command of this program so that it can be copied into a shell.
-
-    >>> command("show", Path("my machines.json"))
-    "resolvent show 'my machines.json'"
-    """
+    """Write a command of this program so that it can be copied into a shell."""
     return " ".join(map(_quoted, map(str, (program_name(), *words))))
 
 
 def option_words(values: Mapping[str, Any]) -> list[str]:
-    """Return options as they are typed, without those that are not given.
-
-    >>> option_words({"quick": True, "set": ["length=5"], "reward_range": (0.0, 2.5), "on": None})
-    ['--quick', '--set', 'length=5', '--reward-range', '0', '2.5']
-    """
+    """Return options as they are typed, without those that are not given."""
     words: list[str] = []
     for name, value in values.items():
         for occurrence in value if isinstance(value, list) else [value]:

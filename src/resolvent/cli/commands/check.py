@@ -71,10 +71,8 @@ def check(
     if json:
         keys = (*_COUNTS, "log_loss", "first_mismatch")
         figures = counts | {name: to_builtins(counted, keys) for name, counted in score.items()}
-        figures["seconds"] = outputs.rounded(seconds)
-        if evaluation is not None:
-            figures["evidence"] = evaluation.as_dict()
-        outputs.print_json(figures)
+        evidence_figures = {} if evaluation is None else {"evidence": evaluation}
+        outputs.print_json(figures | {"seconds": outputs.rounded(seconds)} | evidence_figures)
     else:
         print(f"{amount(counts['traces'], 'trace')}, {amount(counts['steps'], 'step')}\n")
         _print_score(loaded, score, without_predictions)

@@ -153,11 +153,7 @@ def infer(
 
 
 def _rare_setting(text: str) -> tuple[str, Any]:
-    """Return an option of `--set` with its value.
-
-    >>> _rare_setting("effort=2"), _rare_setting("discretize=uniform:4")[1].bins
-    (('effort', 2), 4)
-    """
+    """Return an option of `--set` with its value."""
     name, value = flags.setting(text)
     if name == "held_out":
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:

@@ -18,15 +18,12 @@ _OPTIONS = {
     "confidence": "The confidence of bounds if outputs are noisy.",
 }
 _UNSEEN = "In an augmented state that the plan does not know, raise an error or act at random."
-_UNSEEN_DEFAULT = "raise, or random if outputs are noisy"
+_DEFAULT = "raise, or random if outputs are noisy"
 _ENVIRONMENT = "Execute the plan in this environment: a Gymnasium id, or module:Class."
 
 
 @inputs.takes_table(writes=True)
-@flags.takes(
-    "options",
-    *(flags.flag(plan_for, name, text=text) for name, text in _OPTIONS.items()),
-)
+@flags.takes("options", *(flags.flag(plan_for, name, text=text) for name, text in _OPTIONS.items()))
 def plan(
     machines: flags.Machines,
     traces: flags.Traces,
@@ -41,8 +38,7 @@ def plan(
     seed: flags.Seed = 0,
     max_steps: flags.MaxSteps = None,
     on_unseen: Annotated[
-        str | None,
-        flags.option("NAME", _UNSEEN, names=("raise", "random"), show_default=_UNSEEN_DEFAULT),
+        str | None, flags.option("NAME", _UNSEEN, names=("raise", "random"), show_default=_DEFAULT)
     ] = None,
     output: flags.ShortOutput = None,
     on: flags.On = "threads",
@@ -81,16 +77,15 @@ def plan(
     seconds["total"] = time.perf_counter() - started
     if json:
         figures = result.as_dict() | {"traces": result.model.traces, "steps": result.model.steps}
-        figures["run"] = None if runs is None else runs.as_dict()
-        outputs.print_json(figures | {"output": output, "seconds": outputs.rounded(seconds)})
+        figures |= {"run": runs, "output": output, "seconds": outputs.rounded(seconds)}
+        outputs.print_json(figures)
         return
     print(result)
     if runs is not None:
         print(f"\nin {environment}: {runs}")
     if output is not None:
-        print(
-            f"\nwrote {outputs.name_text(output)}: {amount(len(result.model), 'augmented state')}"
-        )
+        size = amount(len(result.model), "augmented state")
+        print(f"\nwrote {outputs.name_text(output)}: {size}")
     if environment is None and (result.is_optimal or result.confidence is not None):
         again = outputs.command("plan", machines, traces, "--environment", "ENV")
         print(f"\nnext: {again}")
