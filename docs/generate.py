@@ -130,18 +130,15 @@ def schemas() -> dict[str, dict[str, Any]]:
     }
     parts = found["machines"]["$defs"]
     tables = parts["Tables"]["properties"]
-    tables["states"]["minimum"] = 1
     for column in ("observations", "actions", "outputs"):
         _hold_symbols(found["machines"], tables[column])
-    for defined in ("Decisions", "Support"):
-        for column in parts[defined]["properties"].values():
-            column["items"]["minimum"] = 0
+    parts["Decisions"]["properties"]["transitions"]["items"]["minimum"] = 0
+    parts["Support"]["properties"]["alternatives"]["items"]["minimum"] = 0
     found["machines"]["properties"]["machines"]["minItems"] = 1
     parts["Machine"]["properties"]["predicts"]["minLength"] = 1
     parts["ObservedConstants"]["properties"]["rows"]["items"]["minimum"] = 0
     output_counts = parts["Machine"]["properties"]["output_counts"]
     output_counts["minItems"] = 2
-    output_counts["items"]["prefixItems"][2]["minimum"] = 1
     rows = [
         parts["ObservedConstants"]["properties"]["sets"],
         *parts["Termination"]["properties"].values(),

@@ -98,12 +98,10 @@ class Termination:
         if self.ambiguous:
             does, ends = ("does", "ends") if len(self.ambiguous) == 1 else ("do", "end")
             return (
-                f"{amount(len(self.ambiguous), 'step')} sometimes {ends} the episode and "
-                f"sometimes {does} not: termination does not follow from observation, states "
-                f"and action"
+                f"{amount(len(self.ambiguous), 'step')} sometimes {ends} the episode and sometimes "
+                f"{does} not: termination does not follow from observation, states and action"
             )
-        ends = "ends" if len(self.ends) == 1 else "end"
-        return f"{amount(len(self.ends), 'step')} {ends} the episode"
+        return f"{amount(len(self.ends), 'step')} end{'s' * (len(self.ends) == 1)} the episode"
 
 
 @dataclass(frozen=True)

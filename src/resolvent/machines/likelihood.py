@@ -253,10 +253,10 @@ def _leave_one_out(machine: Machine) -> _Rest:
         row = np.where(row < len(single), row, row + len(constant))
         rows[:, row] = np.stack([np.zeros_like(remaining), remaining, remaining])
     has_rest = rows[2] > 0
-    distinct, group = np.unique(rows[:, has_rest], axis=1, return_inverse=True)
-    total = np.zeros(distinct.shape[1], np.int64)
+    (is_main, main, rest), group = np.unique(rows[:, has_rest], axis=1, return_inverse=True)
+    total = np.zeros(len(rest), np.int64)
     np.add.at(total, group, times[has_rest])
-    return _Rest(distinct[0].astype(bool), distinct[1], distinct[2], total)
+    return _Rest(is_main.astype(bool), main, rest, total)
 
 
 def _exceptions(
@@ -306,9 +306,8 @@ def description_bits(machine: Machine) -> float:
     (2, 3, True)
     """
     table = np.delete(machine.transitions, list(machine.trivial), axis=1)
-    size = 2 * binary_log(machine.states) + 1
     outputs = _output_bits(machine.output_query, machine.output_value)
-    return size + _transition_bits(table) + outputs
+    return 2 * binary_log(machine.states) + 1 + _transition_bits(table) + outputs
 
 
 def _transition_bits(table: NDArray[np.int32]) -> float:

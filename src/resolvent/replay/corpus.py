@@ -55,6 +55,10 @@ class ShardReader:
         """Read one shard."""
         return self.coded(number, self.shards.read(number))
 
+    def apply(self, work: Callable[[CodedShard], Counts], number: int) -> Counts:
+        """Read one shard, and return the result of work on it."""
+        return work(self.read(number))
+
     def coded(self, number: int, traces: TraceSet) -> CodedShard:
         """Return one shard, given its traces."""
         return CodedShard.among(int(self.first[number]), traces, self.alphabets, self.rounding)
@@ -110,7 +114,7 @@ class Corpus:
         else:
             scan = self._scan(pool_steps, progress)
             self.shards = shards.with_facts(dict(scan.facts))
-            counts, self.steps, self._pool = scan.traces.tolist(), scan.steps, scan.pool
+            counts, self.steps, self._pool = scan.traces.tolist(), scan.digest.steps, scan.pool
             common = scan.common(shards)
             self.alphabets = _alphabets(common.values(), self.rounding)
             self._hashed = None if common.made_floats else scan.digest
@@ -365,35 +369,17 @@ def run_pass(
 
     If the corpus is in files, its workers do so, and `work` has to be picklable.
     """
-    if corpus.in_memory:
-        counts = [work(shard) for shard in corpus.coded() if len(shard.traces)]
-        total: Counts | None = reduce(add, counts) if counts else None
-    else:
-        shards = len(corpus.shards)
-        total = corpus.workers.map_reduce(
-            partial(_work_on, corpus.reader, work),
-            range(shards),
-            _sum,
-            called=REPLAYING,
-            report=_reporter(progress, REPLAYING, shards, corpus.steps),
-        )
-    if total is None:
+    numbers = np.flatnonzero(np.diff(corpus.reader.first)).tolist()  # of shards with traces
+    if not numbers:
         raise ModelError("there are no traces to replay")
+    total: Counts
+    if corpus.in_memory:
+        total = reduce(add, (work(shard) for shard in corpus.coded() if len(shard.traces)))
+    else:
+        report = _reporter(progress, REPLAYING, len(numbers), corpus.steps)
+        apply = partial(corpus.reader.apply, work)
+        total = corpus.workers.map_reduce(apply, numbers, add, called=REPLAYING, report=report)
     return total
-
-
-def _work_on(
-    reader: ShardReader, work: Callable[[CodedShard], Counts], number: int
-) -> Counts | None:
-    shard = reader.read(number)
-    return work(shard) if len(shard.traces) else None
-
-
-def _sum(counts: Any, more: Any) -> Any:
-    """Return the sum of the counts of shards; one in the middle of a long trace has none."""
-    if counts is None or more is None:
-        return more if counts is None else counts
-    return counts + more
 
 
 def _reporter(

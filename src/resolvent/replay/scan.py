@@ -150,11 +150,6 @@ class ScanCounts:
         total.__dict__["_by_type"] = by_type  # saves computing it again
         return total
 
-    @property
-    def steps(self) -> int:
-        """The number of steps."""
-        return self.digest.steps
-
     def common(self, shards: TraceSource) -> JointVocabularies:
         """Return the values of every column, of all shards together.
 

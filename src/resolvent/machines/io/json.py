@@ -399,11 +399,11 @@ def _steps(
     machines: Machines, rows: Sequence[Sequence[int]], name: str
 ) -> frozenset[tuple[Any, ...]]:
     first = machines.machines[0]
-    states = (machine.states for machine in machines.values())
-    columns = _columns(rows, (len(first.observations), *states, len(first.actions)), name)
+    sizes = (machine.states for machine in machines.values())
+    _columns(rows, (len(first.observations), *sizes, len(first.actions)), name)
     return frozenset(
         (first.observations[observation], *states, first.actions[action])
-        for observation, *states, action in _rows(*columns)
+        for observation, *states, action in rows
     )
 
 
