@@ -412,9 +412,8 @@ class _VectorRecorder:
                 continue
             with locating(self._location(number)):
                 info = episodes.info_after_step(number, infos) if self._options.columns else {}
-                columns = each_action, rewards, reached, step.labels
-                action, reward, observation, label = (column[number] for column in columns)
-                self._encoder.step(episode, action, reward, observation, label, info)
+                action, reward, label = each_action[number], rewards[number], step.labels[number]
+                self._encoder.step(episode, action, reward, reached[number], label, info)
             at_limit = len(episode[ACTION]) == self._options.max_steps and not ended[number]
             to_reset[number] |= at_limit
             if ended[number] or at_limit:

@@ -112,11 +112,11 @@ class VectorEpisodes:
 
     def _labeled(self, by_number: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
         """Add the labels of the environments' method to infos that have none."""
-        lacking = [number for number, info in by_number.items() if not _has_label(info)]
-        if self._method and lacking:
+        if self._method and not all(map(_has_label, by_number.values())):
             labels = self._envs.unwrapped.call(self._method)  # type: ignore[attr-defined]
-            for number in lacking:
-                by_number[number][INFO_KEYS[0]] = labels[number]
+            for number, info in by_number.items():
+                if not _has_label(info):
+                    info[INFO_KEYS[0]] = labels[number]
         return by_number
 
 
