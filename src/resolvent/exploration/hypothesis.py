@@ -87,6 +87,9 @@ class Hypothesis:
     def _steps(self, tables: TransitionTables) -> QueriedSteps:
         return QueriedSteps(self.buffer.columns(), tables)
 
+    def _predicts_endings(self, tables: TransitionTables) -> bool:
+        return predicts_endings(tables, self._steps(tables))
+
     def _infer(self, effort: float, last: bool = False) -> Conflict | None:
         """Infer machines from all steps; keep the present ones if they are no larger.
 
@@ -98,9 +101,7 @@ class Hypothesis:
         result: InferenceResult | Conflict | None = None
         if present is not None:
             effort *= min(1.0, MANY_STATES / sum(present.sizes)) ** 2
-            if TERMINATED in present.names or (
-                last and not predicts_endings(present, self._steps(present))
-            ):
+            if TERMINATED in present.names or (last and not self._predicts_endings(present)):
                 outputs = *outputs_of(self.options, traces), TERMINATED
                 result = self._smallest_result(traces, effort, outputs)
         if result is None or isinstance(result, Conflict):  # a conflict if termination is random
@@ -118,12 +119,8 @@ class Hypothesis:
         """Return whether the present machines are no worse than those inferred."""
         if present.names != inferred.names or _cost(present) > _cost(inferred):
             return False
-        steps = self._steps(present)
-        if predicts_endings(inferred, self._steps(inferred)) and not predicts_endings(
-            present, steps
-        ):
-            return False
-        return explains(present, steps)
+        is_no_worse = self._predicts_endings(present) or not self._predicts_endings(inferred)
+        return is_no_worse and explains(present, self._steps(present))
 
     def _smallest_result(
         self, traces: TraceSet, effort: float, outputs: tuple[str, ...] | None
