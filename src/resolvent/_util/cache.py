@@ -236,11 +236,11 @@ class Store:
 
     def distrust(self, key: str) -> None:
         """Warn that the file of a key is unusable, and is made again."""
-        place = self.location
-        if is_address(place):
-            place = without_secrets(place).rstrip("/")
+        location = self.location
+        if is_address(location):
+            location = without_secrets(location).rstrip("/")
         what = "is damaged, or of another version, and is computed again"
-        warnings.warn(f"{place}/{_name(key)} {what}", ResumeWarning, stacklevel=3)
+        warnings.warn(f"{location}/{_name(key)} {what}", ResumeWarning, stacklevel=3)
 
     def _read_file(self, key: str) -> bytes | None:
         path = Path(self.location) / _name(key)

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from importlib import metadata
+from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -75,8 +76,12 @@ class Ray(Workers):
         ray = self._ray()
         combine_ref = ray.put(combine)
         task = _remote(ray, _combined).options(name=f"resolvent: {called}, combining")
-        # The results of tasks are references: their values stay in the cluster.
-        refs: list[Any] = list(self._in_order(function, combine, self._runs(items), called, report))
+        # The results of tasks are references: their values stay in the cluster, and neighbors are
+        # combined as soon as there are enough, so that about one a processor is left at the end.
+        results = self._in_order(function, combine, self._runs(items), called, report)
+        refs: list[Any] = []
+        while group := list(islice(results, FAN_IN)):
+            refs.append(task.remote(combine_ref, *group))
         while len(refs) > 1:
             groups = [refs[first : first + FAN_IN] for first in range(0, len(refs), FAN_IN)]
             refs = [task.remote(combine_ref, *group) for group in groups]
@@ -280,11 +285,11 @@ def _check_nodes(ray: Any) -> None:
 
     # A function within another goes to the nodes as it is: they may not have this package.
     def versions() -> dict[str, str | None]:
-        found = None
+        installed = None
         with suppress(ImportError):
             importlib.import_module("resolvent")
-            found = metadata.version("resolvent")
-        return {"Python": ".".join(platform.python_version_tuple()[:2]), "resolvent": found}
+            installed = metadata.version("resolvent")
+        return {"Python": ".".join(platform.python_version_tuple()[:2]), "resolvent": installed}
 
     addresses = {
         node["NodeID"]: node["NodeManagerAddress"]

@@ -87,7 +87,7 @@ def flag(
     default = declared.default if kind is type(declared.default) else None
     text = text or first_sentence(descriptions(source)[name])
     if negated:
-        default, parse = False, lambda given: False if given else None
+        default, parse = False, lambda is_set: False if is_set else None
     if kind == list[str]:
         text += " Repeatable."
     typer_options = {"show_default": default is not None, "rich_help_panel": panel} | typer_options

@@ -72,8 +72,8 @@ def solve(
             again = options | {"budget": more * options["budget"]}
             changed = {name: value for name, value in again.items() if value != _DEFAULTS[name]}
             changed.pop("seed", None)  # the folder has it
-            given = {"set": settings, "import": imports, **changed, "resume": True}
-            words = ["solve", environment, "-o", output, *outputs.option_words(given)]
+            values = {"set": settings, "import": imports, **changed, "resume": True}
+            words = ["solve", environment, "-o", output, *outputs.option_words(values)]
         elif solved.guarantee.reason == "continuous":
             arguments = "-o", "machines.json", "--labels", "auto", "--set", "discretize=auto"
             words = ["infer", output / TRACES, *arguments]
