@@ -185,5 +185,7 @@ def unchecked(
                     if rest is not None:
                         return Path(search.steps_to(node, action) + rest.steps, CHECK_STATE)
                     given_up.add((checked, target))
-            search.add((target, after) if in_pairs else target, node, action)
+            reached = (target, after) if in_pairs else target
+            if reached not in search.parents:
+                search.add(reached, node, action)
     return None
