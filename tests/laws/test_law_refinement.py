@@ -51,8 +51,10 @@ def test_shuffled_or_repeated_traces_refine_to_the_same(traces, options, data):
     assert one.refinement.rounds == other.refinement.rounds
 
 
-@pytest.mark.parametrize("digits", [None, 1])
-@pytest.mark.parametrize("options", [{}, {"supplement": False}, {"remove_redundant": False}])
+@pytest.mark.parametrize(
+    ("options", "digits"),
+    [({}, None), ({}, 1), ({"supplement": False}, None), ({"remove_redundant": False}, 1)],
+)
 def test_with_enough_traces_refinement_changes_nothing(tiny_sample, options, digits):
     traces = WORLD.rollouts(1000, seed=0)
     whole = rs.infer(
