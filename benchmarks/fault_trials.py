@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+import pyarrow.parquet as _parquet  # noqa: F401
+
 from resolvent.cli import main as run_command
-from resolvent.traces.io import parquet as _parquet  # noqa: F401
 from resolvent.viz.report import page as _report  # noqa: F401 -- imported once, before all forks
 
 HOUSE = "resolvent/House-v0"
