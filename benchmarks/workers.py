@@ -16,7 +16,8 @@ from scaling import write
 import resolvent as rs
 from resolvent._util.parallel import Processes, Threads
 from resolvent._util.ray import Ray
-from resolvent.replay import Corpus, replay
+from resolvent.replay.corpus import Corpus
+from resolvent.replay.replaying import replay
 
 
 def main() -> None:

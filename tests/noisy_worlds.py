@@ -8,7 +8,7 @@ import numpy as np
 
 import resolvent as rs
 from resolvent.inference.counterexamples import observed_termination, with_evidence
-from resolvent.replay import replay_traces
+from resolvent.replay.replaying import replay_traces
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.trace_set import with_column
 

@@ -44,7 +44,7 @@ FORWARDS = {
         "Machine._repr_svg_": "resolvent.viz.svg",
     },
     "machines/machine_set.py": {
-        "Machines.score": "resolvent.replay",
+        "Machines.score": "resolvent.replay.score",
         "Machines.difference": "resolvent.evaluation.experiments",
         "Machines._repr_html_": "resolvent.viz.svg",
     },

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 import resolvent as rs
 from resolvent.machines.likelihood import output_probabilities, smoothing_of
-from resolvent.replay import replay_traces, to_machine_codes
+from resolvent.replay.replaying import replay_traces
+from resolvent.replay.steps import to_machine_codes
 from resolvent.viz.curves import import_matplotlib
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

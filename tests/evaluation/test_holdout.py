@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.evaluation.holdout import Holdout, error_bound, is_part, split
-from resolvent.replay import states_at_steps, step_queries
+from resolvent.replay.replaying import states_at_steps
+from resolvent.replay.steps import step_queries
 from strategies import infer_options, world_traces
 
 

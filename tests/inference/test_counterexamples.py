@@ -17,7 +17,8 @@ from resolvent.inference.counterexamples import (
     traces_with_rare_transitions,
 )
 from resolvent.inference.refinement import RefinementLoop
-from resolvent.replay import Corpus, replay
+from resolvent.replay.corpus import Corpus
+from resolvent.replay.replaying import replay
 from resolvent.traces import TraceSet
 from resolvent.traces.source import InMemorySource
 from worlds import random_world

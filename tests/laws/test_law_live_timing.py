@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from oracles import labels_before
 
 import resolvent as rs
-from resolvent.replay import replay_traces
+from resolvent.replay.replaying import replay_traces
 from resolvent.rl.vector_env import info_of
 from strategies import infer_options, world_traces
 

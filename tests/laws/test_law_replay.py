@@ -7,7 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolvent.replay import Alphabets, CodedShard, MachineTables, replay_shard
+from resolvent.replay.coded_shard import Alphabets, CodedShard
+from resolvent.replay.replaying import MachineTables, replay_shard
 from strategies import moving_machines, traces_with_cost
 
 # Earliest places are asked for only of traces gone through as they lie.

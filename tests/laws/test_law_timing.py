@@ -8,7 +8,7 @@ from oracles import labels_before, state_at
 import resolvent as rs
 from resolvent.preprocess.samples import Histories, output_samples, supplement
 from resolvent.preprocess.timing import NONE, LabelReader, LabelTiming, labels_read
-from resolvent.replay import states_at_steps
+from resolvent.replay.replaying import states_at_steps
 from strategies import infer_options, trace_sets, world_traces
 
 timings = pytest.mark.parametrize("timing", LabelTiming)

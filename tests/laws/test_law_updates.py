@@ -7,8 +7,9 @@ import pytest
 
 import resolvent as rs
 from resolvent.inference import refinement
-from resolvent.replay import CodedShard, replaying
 from resolvent.replay import corpus as corpora
+from resolvent.replay import replaying
+from resolvent.replay.coded_shard import CodedShard
 from worlds import random_world
 
 WORLD = random_world(3, size=9, labels=4, tm_states=4)

@@ -13,8 +13,9 @@ from test_law_replay import assert_same
 import resolvent as rs
 from resolvent._util.parallel import Processes, Threads
 from resolvent._util.ray import Ray
-from resolvent.replay import Corpus, replay
 from resolvent.replay import scan as looking
+from resolvent.replay.corpus import Corpus
+from resolvent.replay.replaying import replay
 from resolvent.traces.source import InMemorySource, ShardInfo, TraceSource
 from shuffled_workers import ShuffledWorkers
 from strategies import moving_machines, traces_with_cost

@@ -1,6 +1,7 @@
 """Machines that hold in which states their constant outputs were observed."""
 
-from resolvent.replay import states_at_steps, step_queries
+from resolvent.replay.replaying import states_at_steps
+from resolvent.replay.steps import step_queries
 
 
 def with_observed(machines, traces):

@@ -7,7 +7,7 @@ import resolvent as rs
 from noisy_labels import with_label_noise, with_labels
 from resolvent.noise.labels import LabelCounts, LabelDependence, denoise_labels
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay import Corpus
+from resolvent.replay.corpus import Corpus
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.source import InMemorySource
 from resolvent.worlds import RandomWorld

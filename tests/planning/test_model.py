@@ -15,7 +15,8 @@ from resolvent.planning.model import Model
 from resolvent.planning.step_table import LabelModel
 from resolvent.planning.steps import StateSpace, StepPass, Steps
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay import MachineTables, run_pass, scan_corpus
+from resolvent.replay.corpus import run_pass, scan_corpus
+from resolvent.replay.replaying import MachineTables
 from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import House, PhaseGrid
 from strategies import infer_options, world_traces

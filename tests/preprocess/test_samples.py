@@ -7,7 +7,7 @@ import resolvent as rs
 from resolvent.machines import machines_of
 from resolvent.preprocess.samples import Histories, output_samples, rounded, supplement
 from resolvent.preprocess.timing import NONE, LabelTiming
-from resolvent.replay import states_at_steps
+from resolvent.replay.replaying import states_at_steps
 from resolvent.traces import Trace, TraceSet, Vocabulary
 
 # Observations hall, yard = 0, 1; actions left, up = 0, 1; labels no event, key = 0, 1.

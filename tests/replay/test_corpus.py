@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.errors import StepLocation
-from resolvent.replay import Corpus, scan
+from resolvent.replay import scan
+from resolvent.replay.corpus import Corpus
 from resolvent.traces.source import InMemorySource, JoinedSource
 from strategies import trace_sets
 from worlds import random_world

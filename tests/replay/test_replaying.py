@@ -10,7 +10,8 @@ import resolvent as rs
 from resolvent._util.parallel import limit_cores
 from resolvent.machines import machines_of
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay import Corpus, replay, replay_traces, states_at_steps
+from resolvent.replay.corpus import Corpus
+from resolvent.replay.replaying import replay, replay_traces, states_at_steps
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.source import InMemorySource
 from strategies import moving_machine, moving_machines, traces_with_cost

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent import _core
-from resolvent.replay import Corpus
+from resolvent.replay.corpus import Corpus
 from resolvent.traces.digest import TraceDigest, sample_traces, trace_hashes
 from resolvent.traces.source import InMemorySource
 from strategies import trace_sets

@@ -30,7 +30,8 @@ from resolvent.machines import Machine
 from resolvent.machines.compare import label_sequence_text
 from resolvent.machines.tables import AlternativeTransitions, positions
 from resolvent.noise.outputs import OPEN_LOG_ODDS
-from resolvent.replay import CountTable, StepQueries
+from resolvent.replay.counts import CountTable
+from resolvent.replay.steps import StepQueries
 from resolvent.traces import Label, label_text
 
 Unseen = tuple[tuple[int, Label], ...]

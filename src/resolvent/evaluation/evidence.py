@@ -48,22 +48,17 @@ from resolvent.evaluation.separation import (
 from resolvent.evaluation.weakness import SequenceCounts, Weakness, weakness_of
 from resolvent.machines import Machine, Machines
 from resolvent.machines.tables import AlternativeTransitions
-from resolvent.replay import (
-    CodedShard,
-    Corpus,
-    CountTable,
+from resolvent.replay.coded_shard import CodedShard
+from resolvent.replay.corpus import Corpus, run_pass, scan_corpus
+from resolvent.replay.counts import CountTable, ReplayCounts
+from resolvent.replay.replaying import (
+    WITHOUT_ALPHABETS,
     MachineTables,
-    ReplayCounts,
-    StepQueries,
     replay_shard,
-    run_pass,
-    scan_corpus,
-    score_of,
     states_at_steps,
-    step_queries,
 )
-from resolvent.replay.replaying import WITHOUT_ALPHABETS
-from resolvent.replay.steps import count_starts, count_steps
+from resolvent.replay.score import score_of
+from resolvent.replay.steps import StepQueries, count_starts, count_steps, step_queries
 from resolvent.traces import Codes, TraceSet
 from resolvent.traces.vocabulary import distinct_pairs
 

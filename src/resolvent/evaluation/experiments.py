@@ -19,7 +19,7 @@ from resolvent.machines import UNSEEN, Machine, Machines, TransitionMachine
 from resolvent.machines.augmented_state import AugmentedState, augmented_state_text, by_name
 from resolvent.machines.compare import label_sequence_text
 from resolvent.machines.memory import BreadthFirstSearch
-from resolvent.replay import StepQueries
+from resolvent.replay.steps import StepQueries
 from resolvent.traces import Label, Symbol, label_text
 from resolvent.traces.symbols import quoted_text, symbol_text
 

@@ -18,15 +18,10 @@ from resolvent.errors import OptionError, ResolventError
 from resolvent.evaluation.observed import Numbers, SampledSteps
 from resolvent.machines import Machine, Machines, MachineScore
 from resolvent.machines.tables import GENERALIZED_CODE, OBSERVED_CODE
-from resolvent.replay import (
-    ReplayCounts,
-    StepQueries,
-    replay_traces,
-    score_of,
-    states_at_steps,
-    step_queries,
-)
-from resolvent.replay.steps import query_numbers
+from resolvent.replay.counts import ReplayCounts
+from resolvent.replay.replaying import replay_traces, states_at_steps
+from resolvent.replay.score import score_of
+from resolvent.replay.steps import StepQueries, query_numbers, step_queries
 from resolvent.traces import TraceSet
 from resolvent.traces.digest import sample_traces
 from resolvent.traces.vocabulary import Codes, codes_of

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.machines import Machine
-from resolvent.replay import Corpus, CountTable, ReplayCounts, StepQueries, to_machine_codes
-from resolvent.replay.corpus import POOL_STEPS
+from resolvent.replay.corpus import POOL_STEPS, Corpus
+from resolvent.replay.counts import CountTable, ReplayCounts
+from resolvent.replay.steps import StepQueries, to_machine_codes
 from resolvent.traces import Symbol, TraceSet, symbol_text
 from resolvent.traces.vocabulary import Codes, codes_of
 

@@ -31,7 +31,8 @@ from resolvent.evaluation.observed import (
 from resolvent.machines import Machine
 from resolvent.machines.tables import AlternativeTransitions, look_up
 from resolvent.noise.outputs import OPEN_LOG_ODDS, SUBSAMPLE_ROWS
-from resolvent.replay import CountTable, StepQueries
+from resolvent.replay.counts import CountTable
+from resolvent.replay.steps import StepQueries
 from resolvent.traces import NO_EVENT, Codes, Label, label_text, symbol_text
 
 CoreListener = Callable[[int, int, int, int], object]

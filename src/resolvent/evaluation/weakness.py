@@ -15,7 +15,8 @@ from resolvent.evaluation.observed import LazySequence, Numbers, nontrivial_labe
 from resolvent.evaluation.separation import nontrivial_transitions
 from resolvent.machines import Machine, Machines
 from resolvent.machines.compare import label_sequence_text
-from resolvent.replay import StepQueries, states_at_steps, step_queries
+from resolvent.replay.replaying import states_at_steps
+from resolvent.replay.steps import StepQueries, step_queries
 from resolvent.traces import Label, TraceSet, label_text
 from resolvent.traces.digest import splitmix64
 from resolvent.traces.vocabulary import Codes

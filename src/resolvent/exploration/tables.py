@@ -24,8 +24,8 @@ from resolvent.planning.steps import acting_machines
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.preprocess.transform import Preprocessor
-from resolvent.replay import replay_traces
 from resolvent.replay.counts import pack_rows
+from resolvent.replay.replaying import replay_traces
 from resolvent.traces import Label, Vocabulary
 from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.symbols import NO_EVENT

@@ -28,7 +28,7 @@ from resolvent.noise.outputs import (
 )
 from resolvent.noise.rewards import assign_reward_levels
 from resolvent.preprocess.samples import ContradictoryRows, ObservationColumn, supplement
-from resolvent.replay import states_at_steps
+from resolvent.replay.replaying import states_at_steps
 from resolvent.traces.schema import OBSERVATION, REWARD
 
 

@@ -25,9 +25,9 @@ from resolvent.preprocess.discretize import Discretizer
 from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.preprocess.transform import Preprocessor, RewardLevels
-from resolvent.replay import Corpus, states_at_steps
 from resolvent.replay.coded_shard import Alphabets
-from resolvent.replay.corpus import READING
+from resolvent.replay.corpus import READING, Corpus
+from resolvent.replay.replaying import states_at_steps
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import ACTION, OBSERVATION, REWARD, TERMINATED, default_outputs
 from resolvent.traces.source import InMemorySource, TraceSource

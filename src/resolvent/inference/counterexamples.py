@@ -17,15 +17,9 @@ from resolvent.machines import Machine, Machines, Support, Termination
 from resolvent.machines.memory import number_states
 from resolvent.machines.tables import AlternativeTransitions, OutputCounts
 from resolvent.preprocess.timing import labels_read
-from resolvent.replay import (
-    Alphabets,
-    MachineCounts,
-    MachineTables,
-    ReplayCounts,
-    Rows,
-    states_at_steps,
-)
-from resolvent.replay.counts import outputs_vary
+from resolvent.replay.coded_shard import Alphabets
+from resolvent.replay.counts import MachineCounts, ReplayCounts, Rows, outputs_vary
+from resolvent.replay.replaying import MachineTables, states_at_steps
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary
 from resolvent.traces.vocabulary import distinct_numbers
 

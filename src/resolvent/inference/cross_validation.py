@@ -31,7 +31,10 @@ from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines import Machines, MachineScore
 from resolvent.preprocess.labeling import AS_RECORDED
-from resolvent.replay import Corpus, scan_corpus, score, states_at_steps, step_queries
+from resolvent.replay.corpus import Corpus, scan_corpus
+from resolvent.replay.replaying import states_at_steps
+from resolvent.replay.score import score
+from resolvent.replay.steps import step_queries
 from resolvent.traces import Trace, TraceDataset, TraceSet
 from resolvent.traces.digest import trace_hashes
 from resolvent.traces.io.formats import as_traces

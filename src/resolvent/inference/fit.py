@@ -18,7 +18,8 @@ from resolvent.machines import Alternative, Machine, Machines, machines_of
 from resolvent.machines.build import RawAutomaton
 from resolvent.preprocess.reduction import TrivialityTest
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay import Corpus, ReplayCounts
+from resolvent.replay.corpus import Corpus
+from resolvent.replay.counts import ReplayCounts
 
 # ---- attempts ----------------------------------------------------------------
 

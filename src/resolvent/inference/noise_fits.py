@@ -48,7 +48,8 @@ from resolvent.noise.screening import query_noise
 from resolvent.preprocess.reduction import trivial_codes
 from resolvent.preprocess.samples import Histories, SampleSet, output_samples
 from resolvent.preprocess.transform import Preprocessor
-from resolvent.replay import Corpus, ReplayCounts
+from resolvent.replay.corpus import Corpus
+from resolvent.replay.counts import ReplayCounts
 from resolvent.traces import TraceSet
 
 SCREENED_STEPS: Final = 10_000

@@ -49,7 +49,7 @@ from resolvent.noise.model import Noise, NoiseCandidate, allowed_noise
 from resolvent.noise.outliers import score_outliers
 from resolvent.noise.outputs import SearchLimits
 from resolvent.noise.screening import deviations_persist, query_noise
-from resolvent.replay import Corpus
+from resolvent.replay.corpus import Corpus
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION, REWARD
 

@@ -38,8 +38,9 @@ from resolvent.machines import Machine, Provenance, machines_of
 from resolvent.machines.build import StateLimitExceeded
 from resolvent.machines.tables import no_numbers
 from resolvent.preprocess.reduction import remove_trivial, trivial_codes
-from resolvent.replay import Corpus, ReplayCounts, replay
-from resolvent.replay.corpus import REPLAYING
+from resolvent.replay.corpus import REPLAYING, Corpus
+from resolvent.replay.counts import ReplayCounts
+from resolvent.replay.replaying import replay
 from resolvent.traces import NO_EVENT
 from resolvent.traces.schema import TERMINATED
 

@@ -28,7 +28,7 @@ from resolvent.machines.compare import LabelClasses
 from resolvent.noise import NoiseCandidate
 from resolvent.preprocess.reduction import TrivialityTest
 from resolvent.preprocess.transform import Preprocessor
-from resolvent.replay import Corpus
+from resolvent.replay.corpus import Corpus
 from resolvent.traces import TraceSet
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ from resolvent.preprocess.samples import (
     find_contradiction,
     output_samples,
 )
-from resolvent.replay import Corpus
+from resolvent.replay.corpus import Corpus
 from resolvent.traces import NO_EVENT, Label, TraceSet
 from resolvent.traces.schema import REWARD
 

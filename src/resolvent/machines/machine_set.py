@@ -170,7 +170,7 @@ class Machines(ByMachine[Machine]):
 
         A scanned folder is replayed file by file. See `resolvent.replay.score`.
         """
-        from resolvent.replay import score
+        from resolvent.replay.score import score
 
         return score(self, traces, on)
 

@@ -24,7 +24,8 @@ from resolvent.preprocess.labeling import (
     preceding_actions,
 )
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay import Alphabets, Corpus
+from resolvent.replay.coded_shard import Alphabets
+from resolvent.replay.corpus import Corpus
 from resolvent.replay.counts import CountTable
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION
 from resolvent.traces.symbols import NO_EVENT, Symbol

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from resolvent._util.math import log, log1p, log_gamma
 from resolvent.machines import Machines, machines_of
-from resolvent.replay import StepQueries, states_at_steps, step_queries
+from resolvent.replay.replaying import states_at_steps
+from resolvent.replay.steps import StepQueries, step_queries
 from resolvent.traces import TraceSet
 
 Counts = NDArray[np.int64]

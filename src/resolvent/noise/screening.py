@@ -15,7 +15,7 @@ from resolvent._util.math import geometric, log, log1p, log_of_sum
 from resolvent.machines import Machine, Machines
 from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay import ReplayCounts
+from resolvent.replay.counts import ReplayCounts
 from resolvent.traces import TraceSet
 
 _SHARES: Final = np.linspace(0.05, 1.0, 20)

@@ -12,7 +12,7 @@ import pytest
 import resolvent as rs
 from resolvent._util.cache import Store
 from resolvent._util.parallel import Threads
-from resolvent.replay import Corpus
+from resolvent.replay.corpus import Corpus
 from resolvent.traces.scan import opening
 from resolvent.traces.scan.storage import StoredFiles
 from worlds import random_world

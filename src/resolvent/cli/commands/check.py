@@ -13,7 +13,7 @@ from resolvent.cli import flags, inputs, outputs
 from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.inference.cross_validation import evidence as evaluate
 from resolvent.machines import Machines, MachineScore, Score, load
-from resolvent.replay import score_of, score_shards
+from resolvent.replay.score import score_of, score_shards
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.viz.terminal import Amount, ProgressBar, show, table
 

@@ -18,9 +18,9 @@ from resolvent.evaluation.diagnosis.memory import memory
 from resolvent.evaluation.diagnosis.steps import Steps
 from resolvent.preprocess.labeling import LabelingFunction, as_labeling_function
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay import Corpus, ReplayCounts
 from resolvent.replay.coded_shard import CodedShard
-from resolvent.replay.counts import Int64s
+from resolvent.replay.corpus import Corpus
+from resolvent.replay.counts import Int64s, ReplayCounts
 from resolvent.traces import Trace, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
 from resolvent.traces.schema import ACTION, DEFAULT_COLUMNS, OBSERVATION, REWARD, default_outputs

@@ -23,7 +23,7 @@ from resolvent.preprocess.samples import (
     supplement,
 )
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay import states_at_steps
+from resolvent.replay.replaying import states_at_steps
 from resolvent.traces.trace_set import TraceSet
 
 M = TypeVar("M", bound=Machine)

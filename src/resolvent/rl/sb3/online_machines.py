@@ -32,7 +32,7 @@ from resolvent.inference.infer import infer
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Machines
-from resolvent.replay import states_at_steps
+from resolvent.replay.replaying import states_at_steps
 from resolvent.rl.augmentation import Flat, check_fixed_size
 from resolvent.rl.env import LabelSource, LivePreprocessor, reported_label
 from resolvent.rl.rollout import Episode, StepEncoder

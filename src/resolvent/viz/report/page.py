@@ -26,7 +26,8 @@ from resolvent.inference.strategy import STRATEGIES
 from resolvent.inference.summary import noise_lines
 from resolvent.machines import Machine, Machines, Score
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay import Corpus, score_of
+from resolvent.replay.corpus import Corpus
+from resolvent.replay.score import score_of
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
 from resolvent.viz.report.machine import about_machine

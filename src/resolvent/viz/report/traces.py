@@ -11,7 +11,8 @@ from resolvent.evaluation.evidence import Evidence, Example
 from resolvent.machines import UNSEEN, Machine, Machines, Score
 from resolvent.machines.tables import GENERALIZED_CODE
 from resolvent.preprocess.timing import labels_read
-from resolvent.replay import StepQueries, states_at_steps, step_queries
+from resolvent.replay.replaying import states_at_steps
+from resolvent.replay.steps import StepQueries, step_queries
 from resolvent.traces import Codes, Symbol, TraceSet
 from resolvent.traces.vocabulary import distinct_pairs
 from resolvent.viz.thumbnails import Caption, Gallery, event_text, value_text
