@@ -188,15 +188,6 @@ class Belief:
     Call `reset` with the label of an episode's first observation, and `step` with each step.
     `machines.state_uncertainty` holds the rates of wrong labels and the probabilities of hidden
     initial states; if it is empty, the belief is in one state, unless none explains the outputs.
-
-    >>> from resolvent.worlds import House
-    >>> starts = {frozenset(): 0.5, frozenset({"key"}): 0.5}
-    >>> uncertainty = StateUncertainty(LabelNoise(0.5, 0.0, 0.0), starts)
-    >>> belief = Belief(House().machines().replacing(state_uncertainty=uncertainty))
-    >>> belief.reset(None)
-    >>> belief.step("corridor", "left", {"observation": "orangeroom", "reward": 0.0}, None)
-    >>> belief.probabilities["transition"].round(2).tolist()
-    [0.67, 0.33]
     """
 
     def __init__(self, machines: "Machines") -> None:

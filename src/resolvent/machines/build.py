@@ -320,11 +320,6 @@ def guess_missing(transitions: Codes, outputs: Codes) -> tuple[Codes, Codes]:
     weight that grows with its share of equal outputs (docs/decisions/machines.md). Queries without
     an output in any state keep −1. A label that loops in other states is taken to loop, a label
     with another target to lead there. Ties prefer the loop, then the lowest code.
-
-    >>> transitions = np.array([[1, 0], [-1, 1], [2, 2]], np.int32)
-    >>> outputs = np.array([[0, 1], [0, 1], [1, -1]], np.int32)
-    >>> [table.tolist() for table in guess_missing(transitions, outputs)]
-    [[[1, 0], [1, 1], [2, 2]], [[0, 1], [0, 1], [1, 1]]]
     """
     all_transitions, all_outputs = transitions.copy(), outputs.copy()
     for state in np.flatnonzero((transitions < 0).any(1) | (outputs < 0).any(1)).tolist():

@@ -65,13 +65,7 @@ def _canonical_tables(
 
 
 def label_sequence_text(labels: Sequence[Label]) -> str:
-    """Return a label sequence as text; of a long one only both ends.
-
-    >>> label_sequence_text(()), label_sequence_text((frozenset({"key"}), frozenset({"door"})))
-    ('start', 'key, door')
-    >>> label_sequence_text((frozenset({"x"}),) * 1000)
-    'x, x, x, x, x, x, x, x, … 984 more …, x, x, x, x, x, x, x, x'
-    """
+    """Return a label sequence as text; of a long one only both ends."""
     if not labels:
         return "start"
     if len(labels) <= 4 * _SEQUENCE_ENDS:
@@ -81,12 +75,7 @@ def label_sequence_text(labels: Sequence[Label]) -> str:
 
 
 def access_sequence_texts(machine: Machine) -> list[str]:
-    """Return the access sequence of each state as `label_sequence_text`, in one pass.
-
-    >>> from resolvent.worlds import House
-    >>> access_sequence_texts(House().machines().transition)
-    ['start', 'key']
-    """
+    """Return the access sequence of each state as `label_sequence_text`, in one pass."""
     texts = ["no labels lead here"] * machine.states
     texts[0] = "start"
     heads: dict[int, tuple[str, ...]] = {0: ()}

@@ -60,10 +60,6 @@ def smoothing_of(machine: Machine) -> Smoothing:
     """Return the smoothing of a machine's outputs by leave-one-out likelihood.
 
     Half a deviating and half an unknown output are added, so that no machine is certain.
-
-    >>> from resolvent.worlds import House
-    >>> smoothing_of(House().machines().reward).noise[0]  # without counts
-    0.5
     """
     rest = _leave_one_out(machine)
     novelty = 0.5 / (1 + sum(int(counts.sum()) for counts in machine.query_counts()))
@@ -85,15 +81,6 @@ def output_probabilities(
     All are codes of the machine, −1 for unknown ones; where the machine has no output, the
     probability is nan. An output that is the same in every state has its total count; one
     without a count has the count 1.
-
-    >>> from resolvent.worlds import House
-    >>> machine = House().machines().transition
-    >>> row = machine.output_state[:1], machine.output_query[:1]
-    >>> right, unknown = machine.output_value[:1], np.array([-1], np.int32)
-    >>> few = Smoothing((0.2,) * 7, 1, deviating_strength=1, uniform_strength=1, novelty=0.01)
-    >>> both = (output_probabilities(machine, few, *row, output) for output in (right, unknown))
-    >>> [probabilities.round(3).tolist() for probabilities in both]
-    [[0.891], [0.01]]
     """
     row = machine.output_rows(states, queries)
     constant = positions(machine.constant_query, queries)
@@ -297,13 +284,6 @@ def description_bits(machine: Machine) -> float:
     Described are the number of states, the target of each observed transition, and the output
     of each observed query in each state. Trivial labels and constant outputs cost nothing, since
     all machines that explain the same traces share them. See docs/decisions/inference.md.
-
-    >>> import gymnasium as gym, resolvent as rs
-    >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    >>> few = rs.infer(house, strategy="rpni").machines.transition
-    >>> many = rs.infer(house[:10], strategy="rpni").machines.transition
-    >>> few.states, many.states, description_bits(few) < description_bits(many)
-    (2, 3, True)
     """
     table = np.delete(machine.transitions, list(machine.trivial), axis=1)
     outputs = _output_bits(machine.output_query, machine.output_value)

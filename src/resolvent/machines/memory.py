@@ -231,9 +231,6 @@ def shortest_paths(transitions: Codes) -> dict[int, tuple[int, int]]:
     """Return for each reachable state the last transition of its shortest path: source and label.
 
     States come in breadth-first order, labels in theirs. The initial state has the label −1.
-
-    >>> shortest_paths(np.array([[0, 2, -1], [0, 1, -1], [1, 2, 0]]))
-    {0: (0, -1), 2: (0, 1), 1: (2, 0)}
     """
     paths: dict[int, tuple[int, int]] = {0: (0, -1)}
     queue = [0]

@@ -97,11 +97,6 @@ class PredictionSums:
         """Sum up steps by the probabilities of the observed and of the most likely output.
 
         `right` marks where these are the same, `count` is the number of such steps.
-
-        >>> right, count = np.array([True, False]), np.array([3, 1])
-        >>> sums = PredictionSums.of(np.array([0.8, 0.2]), np.array([0.8, 0.8]), right, count)
-        >>> round(sums.log_loss, 4), [tuple(map(float, row)) for row in sums.calibration]
-        (0.5697, [(0.8, 0.85, 0.8, 0.75, 4.0)])
         """
         bin_of = np.minimum((of_main * _CALIBRATION_BINS).astype(np.int64), _CALIBRATION_BINS - 1)
         bins = (

@@ -117,14 +117,7 @@ class CodedShard:
 
     @cached_property
     def key(self) -> NDArray[np.int64]:
-        """A hash of the content of each trace.
-
-        >>> from resolvent.traces import Trace
-        >>> traces = [Trace([0, 1], [None, None], ["go"], [r]) for r in (0, 1, 0)]
-        >>> a, b, c = CodedShard.alone(TraceSet(traces)).key.tolist()
-        >>> a == c, a == b, CodedShard.alone(TraceSet(traces[2:])).key.tolist() == [a]
-        (True, False, True)
-        """
+        """A hash of the content of each trace."""
         columns, values = self.columns, self.alphabets.values
         if self.alphabets.rounded:  # `columns` are rounded, and traces may differ otherwise
             sizes = {name: len(column) for name, column in values.items()}

@@ -30,11 +30,7 @@ _LARGEST: Final = np.iinfo(np.int64).max
 
 
 def number_rows(columns: Mapping[str, Integers], rows: int) -> tuple[int, Integers]:
-    """Return the number of distinct rows and, for each row, its rank among them.
-
-    >>> number_rows({"a": np.array([2, -1, 2]), "b": np.array([0, 7, 0])}, 3)[1].tolist()
-    [1, 0, 1]
-    """
+    """Return the number of distinct rows and, for each row, its rank among them."""
     number: Integers = np.zeros(rows, np.int32)
     size, is_ranked = min(rows, 1), True  # numbers are below size; ranked: all of these occur
     for column in columns.values():
@@ -83,13 +79,6 @@ class CountTable(ByValue):
 
     `location` holds `trace` and `step` of the first occurrence of each row, if wanted. Tables with
     the same columns add up: counts are summed, and the earlier location is kept.
-
-    >>> columns = {"seen": np.int32([4, 4, 2]), "done": np.int32([0, 0, 0])}
-    >>> early = CountTable.of(columns, trace=np.array([0, 0, 1]), step=np.array([0, 1, 0]))
-    >>> late = CountTable.of(columns, trace=np.array([2, 2, 3]), step=np.array([0, 1, 0]))
-    >>> table = late + early
-    >>> table["seen"].tolist(), table.count.tolist(), table.location["trace"].tolist()
-    ([2, 4], [2, 4], [1, 0])
     """
 
     columns: dict[str, Integers]
@@ -155,10 +144,6 @@ class GroupedCounts(ByValue):
 
     `key` is sorted. The values of key i, sorted, and their counts lie from `offset[i]` up to
     `offset[i + 1]`.
-
-    >>> coins = GroupedCounts.of(np.array([7, 3, 7, 7]), np.array([1, 0, 0, 1]))
-    >>> coins.key.tolist(), coins.value.tolist(), coins.count.tolist(), coins.total.tolist()
-    ([3, 7], [0, 0, 1], [1, 1, 2], [1, 3])
     """
 
     key: Int64s
@@ -220,13 +205,6 @@ class GroupedCounts(ByValue):
         """Return for each key the counts of the table with the larger total for it.
 
         Both may have counted the same steps, so the counts are not added up.
-
-        >>> first, second = (
-        ...     GroupedCounts.of(np.array([1, 1, key]), np.array([0, 0, 0])) for key in (1, 2)
-        ... )
-        >>> both = second.better_known(first)
-        >>> both.key.tolist(), both.total.tolist()
-        ([1, 2], [3, 1])
         """
         if not len(other) or not len(self):
             return self if len(self) else other

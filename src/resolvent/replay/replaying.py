@@ -135,12 +135,6 @@ def replay_traces(
     `unknown_states`: count outputs also after a label left the state unknown; `earliest`: find
     for each count also where the fewest steps come before it; `states`: keep the state of
     every machine at every step.
-
-    >>> import gymnasium as gym, resolvent as rs
-    >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=20, seed=0)
-    >>> counts = replay_traces(rs.infer(traces).machines, traces)
-    >>> counts.traces, counts.consistent, int(counts.machines["reward"].outputs["count"].sum())
-    (20, True, 769)
     """
     shard = CodedShard.alone(traces, rounding_of(machines))
     check_columns(machines, shard.alphabets)

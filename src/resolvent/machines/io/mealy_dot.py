@@ -42,20 +42,12 @@ def to_mealy_dot(machine: Machine, *, complete: bool = False) -> str:
 
 
 def label_input(label: Iterable[str]) -> str:
-    """Return the input of a label.
-
-    >>> label_input({"key", "door"}), label_input(set()), label_input({"a/b"})
-    ('label:door&key', 'label:', 'label:a%2Fb')
-    """
+    """Return the input of a label."""
     return "label:" + "&".join(quote(name, safe="") for name in sorted(as_label(label)))
 
 
 def query_input(observation: Any, action: Any) -> str:
-    """Return the input of an observation and an action.
-
-    >>> query_input("corridor", "up"), query_input((3, 4), 1)
-    ('ask:corridor:up', 'ask:[3,4]:1')
-    """
+    """Return the input of an observation and an action."""
     return f"ask:{symbol_name(as_symbol(observation))}:{symbol_name(as_symbol(action))}"
 
 
