@@ -28,7 +28,6 @@ from resolvent.rl.env import (
     checked_reset,
     checked_step,
     env_errors,
-    finite_reward,
     label_method,
     time_limit,
 )
@@ -40,7 +39,7 @@ from resolvent.rl.vector_env import (
     one_environment,
     split,
 )
-from resolvent.traces.symbols import INFO_KEYS, Symbol
+from resolvent.traces.symbols import INFO_KEYS, Symbol, finite_reward
 
 Shown: TypeAlias = tuple[Any, Mapping[str, Any]]  # the observation and the info of a reset
 MAX_ACTIONS: Final = 1_000  # maximum number of actions

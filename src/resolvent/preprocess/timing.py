@@ -46,16 +46,7 @@ class LabelTiming(StrEnum):
 
 
 def labels_read(traces: TraceSet, timing: LabelTiming) -> Codes:
-    """Return for each step the code of the label read just before it; `NONE` if none is read.
-
-    >>> from resolvent.traces import Trace
-    >>> traces = TraceSet([Trace([0, 1, 2], ["a", "b", "c"], ["go", "go"], [0, 0])])
-    >>> for timing in LabelTiming:
-    ...     print(timing, labels_read(traces, timing).tolist())
-    current [-1, 1]
-    current-with-initial [0, 1]
-    lagged [-1, 0]
-    """
+    """Return for each step the code of the label read just before it; `NONE` if none is read."""
     current = traces.at_step(traces.label_codes)
     if timing is LabelTiming.CURRENT_WITH_INITIAL:
         return current

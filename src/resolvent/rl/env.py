@@ -3,7 +3,6 @@
 Input: an environment and its values. Output: symbols, labels and checked rewards.
 """
 
-import math
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -252,17 +251,6 @@ def _value(symbol: Any, space: gym.Space[Any] | None) -> Any:
     if isinstance(symbol, tuple) and space is not None:
         return np.array(symbol, space.dtype)
     return symbol
-
-
-def finite_reward(reward: Any) -> float:
-    """Return a reward as a finite float."""
-    try:
-        number = float(reward)
-    except (TypeError, ValueError, OverflowError):
-        raise TraceError(f"the reward is {quoted(reward)}; rewards must be numbers") from None
-    if not math.isfinite(number):
-        raise TraceError(f"the reward is {number}; rewards must be finite")
-    return number + 0.0  # one zero, not two
 
 
 def info_column(info: Info, name: str) -> Symbol:

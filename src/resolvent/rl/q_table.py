@@ -19,10 +19,10 @@ from resolvent._util.records import ByValue
 from resolvent._util.text import short
 from resolvent._util.validation import check_arguments, check_at_least
 from resolvent.errors import ModelError, OptionError, TraceError
-from resolvent.rl.env import check_env, finite_reward
+from resolvent.rl.env import check_env
 from resolvent.rl.rollout import Step, play_episode
 from resolvent.rl.tabular import Evaluation, TabularView, evaluate_exactly, tabular_view
-from resolvent.traces.symbols import Symbol, as_symbol, is_mapping, symbol_text
+from resolvent.traces.symbols import Symbol, as_symbol, finite_reward, is_mapping, symbol_text
 
 FORMAT = "resolvent-policy"
 VERSION = 1

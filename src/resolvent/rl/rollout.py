@@ -26,7 +26,6 @@ from resolvent.rl.env import (
     checked_flag,
     checked_reset,
     checked_step,
-    finite_reward,
     info_column,
     reads_infos,
     tabular_env,
@@ -45,7 +44,7 @@ from resolvent.rl.vector_env import (
 )
 from resolvent.traces.columns import EpisodeBuilder
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
-from resolvent.traces.symbols import Label, as_label
+from resolvent.traces.symbols import Label, as_label, finite_reward
 from resolvent.traces.trace_set import TraceSet
 
 Step: TypeAlias = tuple[Any, Any, Any, Any, dict[str, Any]]

@@ -24,17 +24,11 @@ from resolvent.rl.env import (
     check_env,
     checked_reset,
     checked_step,
-    finite_reward,
     wrapper_inside,
 )
-from resolvent.rl.tracker import (
-    EpisodeStates,
-    VectorEpisodeStates,
-    VectorStateTracker,
-    tracker_of,
-)
+from resolvent.rl.tracker import EpisodeStates, VectorEpisodeStates, VectorStateTracker, tracker_of
 from resolvent.rl.vector_env import one_environment, split
-from resolvent.traces.symbols import Symbol
+from resolvent.traces.symbols import Symbol, finite_reward
 
 Floats = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from resolvent.errors import ModelError, TraceError, locating
 from resolvent.machines import Machines
 from resolvent.machines.augmented_state import AugmentedState, Belief
 from resolvent.preprocess.timing import LabelReader
-from resolvent.rl.env import LabelSource, LivePreprocessor, finite_reward
+from resolvent.rl.env import LabelSource, LivePreprocessor
 from resolvent.rl.vector_env import (
     Mask,
     VectorEnv,
@@ -31,7 +31,7 @@ from resolvent.rl.vector_env import (
     split,
 )
 from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED
-from resolvent.traces.symbols import Label, Symbol, as_label, label_text
+from resolvent.traces.symbols import Label, Symbol, as_label, finite_reward, label_text
 
 Numbers: TypeAlias = NDArray[np.int64]
 Probabilities: TypeAlias = NDArray[np.float32]

@@ -21,7 +21,7 @@ from resolvent.errors import ModelError, OptionError, locating
 from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
 from resolvent.rl.augment import AugmentObservation
-from resolvent.rl.env import SymbolEncoder, check_env, finite_reward, wrapper_inside
+from resolvent.rl.env import SymbolEncoder, check_env, wrapper_inside
 from resolvent.rl.q_table import Curve, QTable
 from resolvent.rl.rollout import Step, play_episode
 from resolvent.rl.shape import Potential, ShapeReward
@@ -33,7 +33,7 @@ from resolvent.rl.tabular import (
     tabular_view,
 )
 from resolvent.traces.schema import ACTION, OBSERVATION
-from resolvent.traces.symbols import Symbol, as_symbol
+from resolvent.traces.symbols import Symbol, as_symbol, finite_reward
 from resolvent.traces.vocabulary import Codes
 
 Engine: TypeAlias = Literal["auto", "native", "python"]

@@ -25,10 +25,11 @@ from resolvent.traces.symbols import (
     Label,
     as_label,
     as_symbol,
+    finite_reward,
     label_order,
     symbol_order,
 )
-from resolvent.traces.trace import check_lengths
+from resolvent.traces.trace import check_lengths, each_step
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary
 
 Column: TypeAlias = tuple[Sequence[Any], Codes]
@@ -146,7 +147,9 @@ class ColumnBuilder:
             if name == LABEL:
                 return self._encode_labels(values)
             if name == REWARD:
-                _check_finite(values)
+                # The sum is finite if all rewards are; if it overflows, no reward is wrong.
+                if not math.isfinite(sum(values)):
+                    each_step(finite_reward, values)
                 return interner.encode(values)
             if isinstance(values, np.ndarray) and (values.ndim > 1 and values.dtype.kind in "biuf"):
                 return self._encode_rows(name, values)
@@ -154,7 +157,7 @@ class ColumnBuilder:
                 values = values.tolist()
             types = set(map(type, values))
             if not types <= _PLAIN:
-                return interner.encode(_each_step(as_symbol, values))
+                return interner.encode(each_step(as_symbol, values))
             return interner.encode(values, types)
         except TraceError as error:
             raise located(column_text(name), error) from error
@@ -163,7 +166,7 @@ class ColumnBuilder:
         try:
             codes = np.fromiter(map(self.labels.__getitem__, labels), np.int32, len(labels))
         except TraceError:
-            _each_step(as_label, labels)  # raises the error with its step
+            each_step(as_label, labels)  # raises the error with its step
             raise
         check_labels(len(self.labels.labels))
         return codes
@@ -220,25 +223,6 @@ def row_bytes(rows: NDArray[Any]) -> list[bytes]:
     rows = np.ascontiguousarray(rows).reshape(len(rows), -1)
     parts: list[bytes] = rows.view(f"V{rows.shape[1] * rows.itemsize}").ravel().tolist()
     return parts
-
-
-def _each_step(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
-    """Apply a function to the value of each step; a `TraceError` names the step."""
-    results = []
-    for step, value in enumerate(values):
-        try:
-            results.append(function(value))
-        except TraceError as error:
-            raise located(f"step {step}", error) from error
-    return results
-
-
-def _check_finite(rewards: Sequence[float]) -> None:
-    # The sum is finite if all rewards are; if it overflows, the loop finds nothing.
-    if not math.isfinite(sum(rewards)):
-        for step, reward in enumerate(rewards):
-            if not math.isfinite(reward):
-                raise TraceError(f"step {step}: the reward is {reward}; rewards must be finite")
 
 
 def check_labels(count: int) -> None:

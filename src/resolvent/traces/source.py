@@ -380,7 +380,5 @@ class TraceDataset(TraceSource):
 
 register_type(Vocabulary, tuple, Vocabulary)
 register_type(
-    TraceSet,
-    lambda traces: traces.__reduce__()[1],
-    lambda parts: TraceSet.taking_over(*parts),
+    TraceSet, lambda traces: traces.__reduce__()[1], lambda parts: TraceSet.taking_over(*parts)
 )

@@ -163,6 +163,17 @@ def _as_proposition(value: Any) -> str:
     return _encodable(value)
 
 
+def finite_reward(value: Any) -> float:
+    """Return a reward as a finite float."""
+    try:
+        reward = float(value) + 0.0  # turns -0.0 into 0.0
+    except (TypeError, ValueError, OverflowError):
+        raise TraceError(f"the reward is {quoted(value)}; rewards must be numbers") from None
+    if not math.isfinite(reward):
+        raise TraceError(f"the reward is {reward}; rewards must be finite")
+    return reward
+
+
 def _encodable(text: str) -> str:
     try:
         text.encode()
@@ -293,12 +304,6 @@ def difference_text(first: Symbol, second: Symbol) -> str:
     """Describe where two symbols differ; empty if both are printed in full anyway.
 
     Short names of images and Dicts do not name the pixel or key that differs.
-
-    >>> difference_text(((0,) * 40), ((0,) * 39 + (5,)))
-    'differ in 1 of 40 values: [39] is 0 and 5'
-    >>> room = {"image": ((0,) * 7,) * 7, "direction": 3}
-    >>> difference_text(as_symbol(room), as_symbol(room | {"direction": 1}))
-    'differ in 1 of 50 values: direction is 3 and 1'
     """
     if first == second or not isinstance(first, tuple) or not isinstance(second, tuple):
         return ""

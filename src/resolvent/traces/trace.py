@@ -1,12 +1,10 @@
 """One trace: the observations, labels, actions and step columns of one episode."""
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from resolvent._util.validation import quoted
-from resolvent.errors import TraceError
+from resolvent.errors import TraceError, located
 from resolvent.traces.schema import (
     ACTION,
     LABEL,
@@ -15,7 +13,7 @@ from resolvent.traces.schema import (
     check_column_name,
     in_column_order,
 )
-from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
+from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol, finite_reward
 
 
 class FurtherColumns(Mapping[str, tuple[Symbol, ...]]):
@@ -80,7 +78,8 @@ class Trace:
         put(self, "observations", tuple(map(as_symbol, _row("observations", observations))))
         put(self, "labels", tuple(map(as_label, _row("labels", labels))))
         put(self, "actions", tuple(map(as_symbol, _row("actions", actions))))
-        put(self, "rewards", None if rewards is None else _numbers(rewards))
+        numbers = None if rewards is None else each_step(finite_reward, _row("rewards", rewards))
+        put(self, "rewards", None if numbers is None else tuple(numbers))
         put(self, "terminated", _flag("terminated", terminated))
         put(self, "truncated", _flag("truncated", truncated))
         if not isinstance(columns, Mapping | None):
@@ -129,19 +128,15 @@ def _row(name: str, values: Any) -> Iterator[Any]:
         raise TraceError(f"{name}: {type_name} is not a list of values: give a list") from None
 
 
-def _numbers(rewards: Iterable[Any]) -> tuple[float, ...]:
-    numbers = []
-    for step, reward in enumerate(_row("rewards", rewards)):
+def each_step(function: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:
+    """Apply a function to the value of each step; a `TraceError` names the step."""
+    results = []
+    for step, value in enumerate(values):
         try:
-            number = float(reward) + 0.0  # turns -0.0 into 0.0
-        except (TypeError, ValueError, OverflowError):
-            raise TraceError(
-                f"step {step}: the reward is {quoted(reward)}: give a number"
-            ) from None
-        if not math.isfinite(number):
-            raise TraceError(f"step {step}: the reward is {number}; rewards must be finite")
-        numbers.append(number)
-    return tuple(numbers)
+            results.append(function(value))
+        except TraceError as error:
+            raise located(f"step {step}", error) from error
+    return results
 
 
 def _flag(name: str, value: Any) -> bool:

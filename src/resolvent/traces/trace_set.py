@@ -8,7 +8,6 @@ position more of `observation_codes` and `label_codes`, from
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, overload
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from resolvent._util.text import short
 from resolvent._util.validation import check_arguments, is_zero_dim, quoted
-from resolvent.errors import MissingExtra, OptionError, TraceError, located
+from resolvent.errors import MissingExtra, OptionError, TraceError, located, locating
 from resolvent.traces.columns import (
     Column,
     EpisodeBuilder,
@@ -42,7 +41,7 @@ from resolvent.traces.schema import (
     in_column_order,
     missing_column_error,
 )
-from resolvent.traces.symbols import Label, Symbol
+from resolvent.traces.symbols import Label, Symbol, finite_reward
 from resolvent.traces.trace import Trace
 from resolvent.traces.vocabulary import Codes, JointVocabularies, Vocabulary
 
@@ -124,9 +123,8 @@ class TraceSet(Sequence[Trace]):
             terminated=own_array("terminated", terminated),
             truncated=own_array("truncated", truncated),
         )
-        for reward in traces.rewards if rewards is not None else ():
-            if not isfinite(reward):
-                raise TraceError(f"column reward: {reward} is among it; rewards must be finite")
+        with locating("column reward"):
+            list(map(finite_reward, traces.rewards if rewards is not None else ()))
         return traces
 
     @classmethod
@@ -255,13 +253,13 @@ class TraceSet(Sequence[Trace]):
         number = range(len(self))[index]
         steps, observed = self.rows_of(number)
         columns = {
-            name: [values[code] for code in codes[steps]]
-            for name, (values, codes) in self.columns.items()
+            name: [values[code] for code in codes[observed if name in OBSERVED_COLUMNS else steps]]
+            for name, (values, codes) in self.all_columns.items()
         }
         return Trace(
-            [self.observations[code] for code in self.observation_codes[observed]],
-            [self.labels[code] for code in self.label_codes[observed]],
-            [self.actions[code] for code in self.action_codes[steps]],
+            columns.pop(OBSERVATION),
+            columns.pop(LABEL),
+            columns.pop(ACTION),
             columns.pop(REWARD, None),
             bool(self.terminated[number]),
             bool(self.truncated[number]),

@@ -430,7 +430,7 @@ BAD = {
     "an infinite reward": (
         {"see": [1, 2, 3], "pay": [1.0, float("inf"), None]},
         {"observation": "see", "reward": "pay"},
-        "row 1, column `pay`: the reward is inf: rewards must be finite",
+        "row 1, column `pay`: the reward is inf; rewards must be finite",
     ),
     "an observation that is NaN": (
         {"see": [1.5, float("nan")]},
@@ -450,7 +450,7 @@ BAD = {
     "a reward in words": (
         {"see": [1, 2, 3], "pay": ["1", "much", None]},
         {"observation": "see", "reward": "pay"},
-        "row 1, column `pay`: 'much' is not a number: rewards must be numbers",
+        "row 1, column `pay`: the reward is 'much'; rewards must be numbers",
     ),
     "an episode of one row": (
         {"see": [1, 2, 3], "run": ["a", "a", "b"], "do": [1, None, 2]},

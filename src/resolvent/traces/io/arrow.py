@@ -1,7 +1,6 @@
 """Arrow tables → distinct values and codes of columns, and rows sorted by episode."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -12,7 +11,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent._util.files import first_line
 from resolvent._util.text import visible
 from resolvent.errors import DamagedFile, TraceError
 from resolvent.traces.columns import Column
@@ -34,18 +32,6 @@ _ORDERED_TEXTS = (
     pa.time64("ns"),
 )
 """Types of texts that can order rows."""
-
-
-@contextmanager
-def type_errors_located(name: str) -> Iterator[None]:
-    """Turn Arrow's errors about the types of columns into a `TraceError` of one line."""
-    try:
-        yield
-    except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise TraceError(
-            f"{name}: has a column of a type that is not read ({first_line(error)}): write it as "
-            f"text, numbers or booleans"
-        ) from error
 
 
 def nulls(column: pa.ChunkedArray) -> NDArray[np.bool_]:

@@ -39,12 +39,7 @@ from resolvent._util.validation import (
     ran_out_of_memory,
 )
 from resolvent.errors import TooLarge, TraceError, located, locating
-from resolvent.traces.columns import (
-    Column,
-    ColumnBuilder,
-    EpisodeBuilder,
-    canonical_column,
-)
+from resolvent.traces.columns import Column, ColumnBuilder, EpisodeBuilder, canonical_column
 from resolvent.traces.schema import (
     ACTION,
     LABEL,

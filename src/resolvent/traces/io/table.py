@@ -3,7 +3,6 @@
 Tables of all sources come here: CSV files, data frames, and Parquet files, whole or in shards.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.files import first_line
 from resolvent._util.text import amount, visible
 from resolvent.errors import TraceError, locating
 from resolvent.traces.columns import Column
@@ -27,7 +27,6 @@ from resolvent.traces.io.arrow import (
     distinct_labels,
     nulls,
     sort_by_episode,
-    type_errors_located,
     without_views,
 )
 from resolvent.traces.schema import (
@@ -42,7 +41,15 @@ from resolvent.traces.schema import (
     as_names,
     column_text,
 )
-from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, label_order, symbol_text
+from resolvent.traces.symbols import (
+    NO_EVENT,
+    Label,
+    as_label,
+    as_symbol,
+    finite_reward,
+    label_order,
+    symbol_text,
+)
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, codes_of, distinct_pairs
 
@@ -75,9 +82,13 @@ def traces_of_table(
         return TableTraces(TraceSet.taking_over(columns, [0], [], []), is_sorted=False)
     keys = as_names(schema.episode), as_names(schema.order)
     try:
-        with type_errors_located(name or "the table"):
-            rows = sort_by_episode(without_views(table), *keys, locate)
-            return _Conversion(rows, schema, "" if name is None else f"{name}: ").result()
+        rows = sort_by_episode(without_views(table), *keys, locate)
+        return _Conversion(rows, schema, "" if name is None else f"{name}: ").result()
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise TraceError(
+            f"{name or 'the table'}: has a column of a type that is not read "
+            f"({first_line(error)}): write it as text, numbers or booleans"
+        ) from error
     except TraceError as error:
         if name is None or str(error).startswith(name):  # with the location of a row
             raise
@@ -101,7 +112,7 @@ class _Conversion:
         actions = self._symbols(schema.action, ONLY_ACTION, of_steps=True)
         columns = {OBSERVATION: self._observations(), LABEL: self._labels(actions), ACTION: actions}
         if schema.reward is not None:
-            columns[REWARD] = self._encoded(schema.reward, _as_reward, of_steps=True)
+            columns[REWARD] = self._encoded(schema.reward, finite_reward, of_steps=True)
         for name, column in schema.column_of_output.items():
             columns[name] = self._encoded(column, as_symbol, of_steps=True)
         traces = TraceSet.taking_over(
@@ -236,7 +247,10 @@ class _Conversion:
         else:
             after = self._symbols(role, of_steps=True)
         with locating("final_observation" if role is None else f"`{visible(str(role))}`"):
-            values, of_rows, of_after = _joint_codes((values, codes), after)
+            interner: Interner[Any] = Interner()
+            of_rows = interner.encode(values)[codes]
+            of_after = interner.encode(after[0])[after[1]]
+            values = interner.values_in_order()
         if role is not None:
             last = (np.cumsum(self.lengths) - 1)[self.extra]
             self._check_next_observations(of_rows, np.delete(of_after, last))
@@ -334,9 +348,7 @@ class _Conversion:
             flags = np.array(column.cast(pa.bool_()).fill_null(False).to_numpy())
         else:
             values, codes = converted(
-                *distinct(column),
-                lambda value: value is not None and _as_boolean(value),
-                locate,
+                *distinct(column), lambda value: value is not None and _as_boolean(value), locate
             )
             flags = np.array(values, bool)[codes]
         flags[self.rows.ends[self.dropped] - 1] = False  # flags of dropped steps
@@ -347,19 +359,6 @@ class _Conversion:
                 f"episodes"
             )
         return np.logical_or.reduceat(flags, self.rows.starts)
-
-
-def _as_reward(value: Any) -> float:
-    """Return a reward as a finite float."""
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        reward = float(value) + 0.0
-    except (TypeError, ValueError):
-        raise TraceError(f"{value!r} is not a number: rewards must be numbers") from None
-    if not math.isfinite(reward):
-        raise TraceError(f"the reward is {reward}: rewards must be finite")
-    return reward
 
 
 def _as_boolean(value: Any) -> bool:
@@ -377,13 +376,6 @@ def _with_no_event(labels: Column, at: NDArray[np.int64]) -> Column:
     new_codes = codes_of(values, vocabulary, -1)
     no_event = vocabulary.code(NO_EVENT)
     return vocabulary, _core.recode_with_inserted(codes, new_codes, at.astype(np.int64), no_event)
-
-
-def _joint_codes(first: Column, second: Column) -> tuple[list[Any], Codes, Codes]:
-    """Encode two columns by the same values."""
-    interner: Interner[Any] = Interner()
-    codes = [interner.encode(values)[codes] for values, codes in (first, second)]
-    return interner.values_in_order(), codes[0], codes[1]
 
 
 def _tuples(columns: Sequence[Column]) -> Column:
