@@ -167,7 +167,7 @@ def test_a_cookie_lies_in_a_random_corner() -> None:
 
 def test_keys_lie_in_one_room_or_in_both_equally_often() -> None:
     tables = TwoKeys(published=True).mechanics
-    corners = [tables.true_states[state].true.keys_left for state in tables.starts]
+    corners = [tables.true_states[state].keys_left for state in tables.starts]
     north = [sum(key.startswith("north") for key in keys) for keys in corners]
     assert np.bincount(north).tolist() == [4, 4, 4]
     assert len(set(corners)) == 6

@@ -34,9 +34,7 @@ from resolvent.replay.counts import CountTable
 from resolvent.replay.steps import StepQueries
 from resolvent.traces import Label, label_text
 
-Unseen = tuple[tuple[int, Label], ...]
-"""States, each with a label that no trace reads there."""
-
+Unseen = tuple[tuple[int, Label], ...]  # states, each with a label that no trace reads there
 _UNSEEN_SHOWN: Final = 3
 
 

@@ -96,16 +96,11 @@ def _visited_states(traces: TraceSet, states: Mapping[str, Codes]) -> Numbers:
 
 @dataclass(frozen=True, eq=False)
 class EvidenceCounts:
-    """The replay of traces, and the other counts of the same pass.
+    """The replay of traces, with first locations, and the other counts of the same pass.
 
-    Attributes:
-        replay: The replay, with the earliest location of everything.
-        steps: The distinct steps of the traces, without states.
-        starts: The distinct starts of traces.
-        failures: The number of traces, and of those with a prediction error.
-        sequences: By machine, the label sequences that reach each state and transition.
-        notable: The traces worth looking at, by the reason; see `_notable_traces`.
-        is_known: Whether any machine knows any step.
+    `steps` and `starts` are the distinct ones, without states; `failures` counts the traces with a
+    prediction error, `sequences` the label sequences that reach each state and transition.
+    `notable` are traces by reason (`_notable_traces`); `is_known` is whether any step is.
     """
 
     replay: ReplayCounts
@@ -131,13 +126,13 @@ class EvidenceCounts:
 def _count(
     machines: Machines, tables: MachineTables, shard: CodedShard
 ) -> tuple[EvidenceCounts, dict[str, StepQueries]]:
-    """Return the counts of one shard, and the queries of each machine at its steps."""
+    """Return the counts of one shard, without alphabets, and the queries of each machine."""
     replay = replay_shard(
         tables, shard, shortest=False, unknown_states=True, earliest=True, states=True
     )
     traces, queries = shard.traces, step_queries(machines, shard.traces, replay.states)
     counts = EvidenceCounts(
-        replace(replay, states={}),
+        replace(replay, states={}, alphabets=WITHOUT_ALPHABETS),
         count_steps(shard, {}),
         count_starts(shard, {}),
         Holdout.of(queries.values(), traces),
@@ -149,9 +144,7 @@ def _count(
 
 
 def _counts_alone(machines: Machines, tables: MachineTables, shard: CodedShard) -> EvidenceCounts:
-    """Return the counts of one shard, without the alphabets, which the caller has."""
-    counts, _ = _count(machines, tables, shard)
-    return replace(counts, replay=replace(counts.replay, alphabets=WITHOUT_ALPHABETS))
+    return _count(machines, tables, shard)[0]
 
 
 class Example(NamedTuple):
@@ -389,9 +382,9 @@ def collect_evidence(
         counts, queries = _count(machines, tables, shard)
     else:
         counts = run_pass(traces, partial(_counts_alone, machines, tables), progress)
-        counts = replace(counts, replay=replace(counts.replay, alphabets=traces.alphabets))
         examined, sample = sample_traces(traces)
         queries = step_queries(machines, examined, states_at_steps(machines, examined))
+    counts = replace(counts, replay=replace(counts.replay, alphabets=traces.alphabets))
     if not counts.is_known:
         raise ModelError(
             "the machines know no step of these traces: they were inferred from another environment"

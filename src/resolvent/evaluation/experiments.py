@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from resolvent._util.records import to_builtins
-from resolvent._util.text import amount
 from resolvent.evaluation.completeness import Completeness
 from resolvent.evaluation.observed import LazySequence, Numbers, Query, nontrivial_labels, query_of
 from resolvent.evaluation.separation import Separations, VaryingOutputs
@@ -26,9 +25,7 @@ from resolvent.traces.symbols import quoted_text, symbol_text
 if TYPE_CHECKING:
     from resolvent.rl.experiment_policy import ExperimentPolicy
 
-Pair = tuple[Symbol, Symbol]
-"""An observation and an action."""
-
+Pair = tuple[Symbol, Symbol]  # an observation and an action
 _ACTIONS_SHOWN: Final = 12  # maximum number of actions that the text of an experiment lists
 
 
@@ -130,17 +127,6 @@ class Experiment:
             text += f", … ({len(self.actions)} actions)"
         likely = "" if self.taken is None else " (if the most likely outcomes occur)"
         return f", do {text}{likely}"
-
-
-def rarely_taken_reason(count: int) -> str:
-    """Return the reason to try a step of a plan that was observed `count` times.
-
-    >>> rarely_taken_reason(0), rarely_taken_reason(3)
-    ('its outcome is unknown', 'it was observed 3 times, the fewest on this path')
-    """
-    if count == 0:
-        return "its outcome is unknown"
-    return f"it was observed {amount(count, 'time')}, the fewest on this path"
 
 
 # --- Experiments that distinguish machines -------------------------------------------------------

@@ -79,8 +79,7 @@ class CalibrationCheck:
         )
 
 
-Calibration: TypeAlias = dict[str, CalibrationCheck]
-"""The check of each machine."""
+Calibration: TypeAlias = dict[str, CalibrationCheck]  # the check of each machine
 
 
 def calibration_of(machines: Machines, replay: ReplayCounts) -> Calibration | None:

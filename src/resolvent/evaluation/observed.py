@@ -22,8 +22,7 @@ V = TypeVar("V")
 
 Numbers = NDArray[np.int64]
 
-Location = tuple[int, int]
-"""Trace and step, both counted from 0."""
+Location = tuple[int, int]  # trace and step, both counted from 0
 
 
 class Query(NamedTuple):

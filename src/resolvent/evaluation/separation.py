@@ -7,7 +7,6 @@ suffix and a query with different outputs, or none; with noise, the odds that th
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from math import isqrt
 from typing import Any, Final
 
@@ -38,8 +37,7 @@ from resolvent.traces import NO_EVENT, Codes, Label, label_text, symbol_text
 CoreListener = Callable[[int, int, int, int], object]
 """Receives the four numbers of a `Progress` from the compiled core."""
 
-_PAIR_BYTES: Final = 36
-"""Bytes of memory that each pair of states takes while the pairs are separated."""
+_PAIR_BYTES: Final = 36  # bytes of memory that each pair of states takes meanwhile
 
 
 @dataclass(frozen=True)
@@ -229,7 +227,8 @@ class Separations(LazySequence[Separation]):
 
     def number(self, first: int, second: int) -> int:
         """Return the index of a pair of states, in either order."""
-        return pair_number(self._states, first, second)
+        lower, higher = (first, second) if first < second else (second, first)
+        return lower * (2 * self._states - lower - 1) // 2 + higher - lower - 1
 
     def states(self, pair: int) -> tuple[int, int]:
         """Return the two states of a pair by its index."""
@@ -251,12 +250,6 @@ class Separations(LazySequence[Separation]):
         ours, theirs = (OutputSupport.of(self.machine, self.observed, row) for row in rows)
         queries, support = int(self.queries[pair]), int(self.support[pair])
         return Separation(first, second, labels, queries, support, (ours, theirs), log_odds)
-
-
-def pair_number(states: int, first: int, second: int) -> int:
-    """Return the index of a pair of states among all pairs, in either order."""
-    lower, higher = (first, second) if first < second else (second, first)
-    return lower * (2 * states - lower - 1) // 2 + higher - lower - 1
 
 
 def separate(varying: VaryingOutputs, progress: CoreListener | None = None) -> Separations:
@@ -341,25 +334,25 @@ def weigh_pairs(steps: StepQueries, queries: Numbers, outputs: CountTable) -> Se
         "higher": higher,
         "log_odds": log_odds,
     }
-    _propagate(steps.machine, columns)
-    return Separations(steps.machine, outputs, columns)
+    separations = Separations(steps.machine, outputs, columns)
+    _propagate(separations, columns)
+    return separations
 
 
-def _propagate(machine: Machine, columns: dict[str, NDArray[Any]]) -> None:
+def _propagate(separations: Separations, columns: dict[str, NDArray[Any]]) -> None:
     """Give pairs with labels that lead to separated states the figures of those states."""
+    machine, depth = separations.machine, columns["depth"]
     labels = np.setdiff1d(np.arange(machine.transitions.shape[1]), machine.trivial).tolist()
-    pairs = list(combinations(range(machine.states), 2))
-    depth = columns["depth"]
     figures = [column for name, column in columns.items() if name not in ("depth", "label")]
     has_changed = True
     while has_changed:
         before, has_changed = depth.copy(), False
         for pair in np.flatnonzero(before < 0).tolist():
             for code in labels:
-                first, second = machine.transitions[list(pairs[pair]), code].tolist()
+                first, second = machine.transitions[list(separations.states(pair)), code].tolist()
                 if min(first, second) < 0 or first == second:
                     continue
-                after = pair_number(machine.states, first, second)
+                after = separations.number(first, second)
                 if before[after] >= 0:
                     depth[pair], columns["label"][pair] = before[after] + 1, code
                     for column in figures:

@@ -16,7 +16,7 @@ from resolvent._util.parallel import Listener, Threads, Workers
 from resolvent._util.records import ByValue
 from resolvent._util.text import amount
 from resolvent.errors import ModelError
-from resolvent.evaluation.experiments import Experiment, rarely_taken_reason
+from resolvent.evaluation.experiments import Experiment
 from resolvent.machines import Machine, Machines
 from resolvent.machines.augmented_state import AugmentedState, augmented_state_text
 from resolvent.machines.memory import BreadthFirstSearch
@@ -321,10 +321,11 @@ def _experiment(
     ]
     labels = (model.labels[code] for code in codes if code >= 0)
     augmented_state = model.augmented_state(last[0])
+    why = f"it was observed {amount(taken, 'time')}, the fewest on this path" if taken else ""
     return Experiment(
         tuple(label for label in labels if label != NO_EVENT),
         (augmented_state[0], model.actions[last[1]]),
-        rarely_taken_reason(taken or 0),
+        why or "its outcome is unknown",
         start=model.augmented_state(start),
         actions=tuple(model.actions[code] for _, code in path),
         augmented_state=augmented_state,

@@ -25,9 +25,7 @@ from resolvent.machines.io.mealy_dot import graph_name
 from resolvent.machines.machine import Machine
 from resolvent.traces.symbols import label_text
 
-CONFIDENT: Final = 0.99
-"""Least confidence for a transition of a noisy machine to be drawn as certain."""
-
+CONFIDENT: Final = 0.99  # least confidence of a noisy machine's transition that is drawn as certain
 _RARE = 2  # maximum number of times that a rare edge was taken
 _THIN, _THICK = 0.8, 3.2
 
@@ -149,9 +147,7 @@ class Size(NamedTuple):
     height: float
 
 
-Link: TypeAlias = tuple[int, int, Size]
-"""Source and target of an arrow, and the size of its text."""
-
+Link: TypeAlias = tuple[int, int, Size]  # source and target of an arrow, and the size of its text
 Curve: TypeAlias = tuple[Point, ...]
 """Points of joined cubic Bézier curves, and the tip of the arrow head."""
 

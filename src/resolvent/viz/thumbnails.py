@@ -25,14 +25,11 @@ SIDE = 48  # maximum width and height of a thumbnail in pixels
 MOST_PARTS = 3  # maximum number of pictures shown of one observation
 _LEAST_SIDE = 3
 _CHANNELS = (), (1,), (3,)
-_CODES = 31
-"""Maximum of whole numbers that count as codes, which are scaled, not as shades of 0…255."""
-
+_CODES = 31  # maximum of whole numbers that are codes, which are scaled, not shades of 0…255
 _HUGE = 1e100  # least absolute value that is no shade: differences of such numbers may overflow
 _ADDRESS = "data:image/png;base64,"
 
-Pixels: TypeAlias = NDArray[np.uint8]
-"""Array of H×W×3: red, green, blue."""
+Pixels: TypeAlias = NDArray[np.uint8]  # array of H×W×3: red, green, blue
 
 
 class Thumbnail(NamedTuple):

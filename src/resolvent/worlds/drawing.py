@@ -12,9 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Cell: TypeAlias = tuple[int, int]
-"""Row and column; row 0 is on top."""
-
+Cell: TypeAlias = tuple[int, int]  # row and column; row 0 is on top
 Color: TypeAlias = tuple[int, int, int]
 Pixels: TypeAlias = NDArray[np.uint8]
 
@@ -69,8 +67,32 @@ class Picture:
         return "\n".join([self.text or f"{_grid_text(self)}\n{legend}", *self.captions])
 
     def rgb_array(self) -> Pixels:
-        """Return the picture as height × width × 3 pixels; a world's pictures have one size."""
-        return _as_pixels(self)
+        """Return the picture as height × width × 3 pixels; a world's pictures have one size.
+
+        Below the grid are the legend and the captions; long lines are truncated.
+        """
+        size = max(_SMALLEST, min(_LARGEST, _WIDTH // max(self.rows, self.columns)))
+        width = max(_WIDTH, self.columns * size)
+        legend = _legend_lines(self, width)
+        grid_height = self.rows * size
+        texts = len(legend) + len(self.captions)
+        height = grid_height + 3 * _MARGIN + texts * _LINE
+        image = np.full((height, width + 2 * _MARGIN, 3), _PAPER, np.uint8)
+        inner = image[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
+
+        grid_width = self.columns * size
+        left, line = _MARGIN + (width - grid_width) // 2, 2 * max(1, size // 20)
+        bottom, right = _MARGIN + grid_height, left + grid_width
+        image[_MARGIN - line : bottom + line, left - line : right + line] = _WALL  # the frame
+        _draw_grid(image[_MARGIN:bottom, left:right], self, size, line)
+        top = grid_height + _MARGIN
+        for names in legend:
+            _draw_legend(inner[top:], self, names)
+            top += _LINE
+        for caption in self.captions:
+            _draw_text(inner[top:], caption, _INK, _DOT)
+            top += _LINE
+        return image
 
     def color(self, name: str) -> Color:
         """Return the color of a name in the legend."""
@@ -167,12 +189,9 @@ _AGENT: Color = (30, 32, 40)
 _INK: Color = (44, 46, 56)
 
 _MARGIN = 16
-_LINE = 20
-"""Height of a line of text."""
-_DOT = 2
-"""Size of a dot of text."""
-_CHARACTER = 4 * _DOT
-"""Width of a character, with a gap."""
+_LINE = 20  # height of a line of text
+_DOT = 2  # size of a dot of text
+_CHARACTER = 4 * _DOT  # width of a character, with a gap
 _WIDTH, _SMALLEST, _LARGEST = 480, 18, 72
 """Width of the grid, if cells between these two sizes can fill it."""
 
@@ -193,32 +212,6 @@ def text_pixels(text: str, scale: int) -> NDArray[np.bool_]:
     dots = rows & np.array([4, 2, 1, 0], np.uint8) > 0  # the last column is a gap
     line = dots.swapaxes(0, 1).reshape(_GLYPH_HEIGHT, -1)[:, :-1]
     return line.repeat(scale, axis=0).repeat(scale, axis=1)
-
-
-def _as_pixels(picture: Picture) -> Pixels:
-    """Draw the grid, below it the legend, then the captions; long lines are truncated."""
-    size = max(_SMALLEST, min(_LARGEST, _WIDTH // max(picture.rows, picture.columns)))
-    width = max(_WIDTH, picture.columns * size)
-    legend = _legend_lines(picture, width)
-    grid_height = picture.rows * size
-    texts = len(legend) + len(picture.captions)
-    height = grid_height + 3 * _MARGIN + texts * _LINE
-    image = np.full((height, width + 2 * _MARGIN, 3), _PAPER, np.uint8)
-    inner = image[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
-
-    grid_width = picture.columns * size
-    left, line = _MARGIN + (width - grid_width) // 2, 2 * max(1, size // 20)
-    bottom, right = _MARGIN + grid_height, left + grid_width
-    image[_MARGIN - line : bottom + line, left - line : right + line] = _WALL  # the frame
-    _draw_grid(image[_MARGIN:bottom, left:right], picture, size, line)
-    top = grid_height + _MARGIN
-    for names in legend:
-        _draw_legend(inner[top:], picture, names)
-        top += _LINE
-    for caption in picture.captions:
-        _draw_text(inner[top:], caption, _INK, _DOT)
-        top += _LINE
-    return image
 
 
 def _draw_grid(image: Pixels, picture: Picture, size: int, line: int) -> None:

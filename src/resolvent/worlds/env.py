@@ -21,9 +21,7 @@ from resolvent.traces.vocabulary import Codes
 from resolvent.worlds.drawing import Picture
 from resolvent.worlds.mechanics import Mechanics
 
-Code = int | np.int64
-"""An observation or action: steps give ints, Discrete spaces draw np.int64."""
-
+Code = int | np.int64  # an observation or action: steps give ints, Discrete spaces draw np.int64
 Batch = NDArray[Any]
 
 

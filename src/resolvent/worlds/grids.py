@@ -126,8 +126,7 @@ class PhaseGrid(World):
 # --- The office ----------------------------------------------------------------------------------
 
 Task: TypeAlias = Literal["coffee", "mail", "both", "patrol"]
-Position: TypeAlias = tuple[int, int]
-"""x from the left and y from the bottom, as in the papers."""
+Position: TypeAlias = tuple[int, int]  # x from the left and y from the bottom, as in the papers
 
 WIDTH, HEIGHT = 12, 9
 

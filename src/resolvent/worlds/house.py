@@ -1,10 +1,7 @@
 """The house of the paper's Figure 1: four rooms, a key, a toilet and a sofa."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
-
-import numpy as np
 
 from resolvent._util.validation import check_arguments
 from resolvent.traces.symbols import Label
@@ -129,7 +126,8 @@ class House(World):
     ) -> None:
         check_arguments(House.__init__, locals())
         self.goal = goal
-        super().__init__(_in_order(Mechanics.explore(HouseRules(goal))), render_mode, slip=slip)
+        mechanics = Mechanics.explore(HouseRules(goal), observations=self.observation_names)
+        super().__init__(mechanics, render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
         """Draw the four rooms, and the locked door as a wall."""
@@ -173,13 +171,3 @@ def _floor_plan(now: HouseState, things: dict[Cell, str]) -> str:
         f"+{wall}+{wall}+{wall}+",
     ]
     return "\n".join(lines)
-
-
-def _in_order(mechanics: Mechanics) -> Mechanics:
-    """Number the observations as `House.observation_names` lists them."""
-    code = [House.observation_names.index(str(room)) for room in mechanics.observations]
-    return replace(
-        mechanics,
-        observations=House.observation_names,
-        observation_of=np.array(code, np.int32)[mechanics.observation_of],
-    )

@@ -6,7 +6,7 @@ of the other three directions, and objects are placed at random; here only if ar
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, Final, NamedTuple
@@ -110,13 +110,14 @@ _ORDER = tuple(CORNERS)
 
 
 class _CookieState(NamedTuple):
-    """The agent's cell, the corner of the last cookie, and whether it still lies there."""
+    """The agent's cell, the corner of the last cookie, and the rooms where it may lie now."""
 
     cell: Cell
-    corner: str
-    is_there: bool
-    left: int | None  # cookies until the episode ends
+    corner: str = ""
+    rooms: str = ""  # by all observations; empty without a cookie
+    left: int | None = None  # cookies until the episode ends
     event: str = ""
+    has_changed: bool = False
 
 
 class _CookieRules(_EventRules):
@@ -124,47 +125,36 @@ class _CookieRules(_EventRules):
         self.cookies = cookies
 
     def starts(self) -> Sequence[_CookieState]:
-        return [_CookieState(START, _ORDER[-1], False, self.cookies)]
+        return [_CookieState(START, _ORDER[-1], left=self.cookies)]
 
     def step(self, state: _CookieState, action: int) -> tuple[_CookieState, float, bool]:
         cell = _next_cell(state.cell, action)
         if cell == BUTTON:
             corner = _ORDER[(_ORDER.index(state.corner) + 1) % len(_ORDER)]
-            return _CookieState(cell, corner, True, state.left, "button"), 0.0, False
-        if not state.is_there or cell != CORNERS[state.corner]:
+            return _CookieState(cell, corner, "any", state.left, "button"), 0.0, False
+        if not state.rooms or cell != CORNERS[state.corner]:
             return state._replace(cell=cell, event=""), 0.0, False
         left = None if state.left is None else state.left - 1
-        return _CookieState(cell, state.corner, False, left, "cookie"), 1.0, left == 0
+        return _CookieState(cell, state.corner, "", left, "cookie"), 1.0, left == 0
 
     def observation(self, state: _CookieState) -> str:
-        seen = []
-        if state.is_there and _seen_from(state.cell, state.corner):
-            seen.append(_named(state.corner, "cookie"))
+        seen = [_named(state.corner, "cookie")] if self.sees_cookie(state) else []
         if state.left is not None:
             seen.append(f"{state.left} left")
         return _view(state.cell, seen)
 
-    def transition_memory(self, state: _CookieState) -> tuple[str, bool]:
-        return state.corner, state.is_there
+    def sees_cookie(self, state: _CookieState) -> bool:
+        return state.rooms != "" and _seen_from(state.cell, state.corner)
+
+    def transition_memory(self, state: _CookieState) -> Hashable:
+        return state.corner, state.rooms
 
 
-class _PublishedCookieState(NamedTuple):
-    """The agent's cell, the cookie's corner, and the rooms where it may be by all observations."""
+class _PublishedCookieRules(_DetectorRules, _CookieRules):
+    def starts(self) -> Sequence[_CookieState]:
+        return [_CookieState(START)]
 
-    cell: Cell
-    corner: str = ""
-    rooms: str = ""  # "north or south" after a press
-    event: str = ""
-    has_changed: bool = False
-
-
-class _PublishedCookieRules(_DetectorRules):
-    def starts(self) -> Sequence[_PublishedCookieState]:
-        return [_PublishedCookieState(START)]
-
-    def move(
-        self, state: _PublishedCookieState, action: int
-    ) -> tuple[_PublishedCookieState, float, bool]:
+    def move(self, state: _CookieState, action: int) -> tuple[_CookieState, float, bool]:
         action, outcome = divmod(action, len(CORNERS))
         cell = _next_cell(state.cell, action)
         corner, rooms, event = state.corner, state.rooms, ""
@@ -174,20 +164,14 @@ class _PublishedCookieRules(_DetectorRules):
             corner, rooms, event = "", "", "cookie eaten"
         elif rooms and ROOM_OF[cell] in ("north", "south"):
             rooms = corner.split("-")[0]
-        after = _PublishedCookieState(cell, corner, rooms, event)
+        after = _CookieState(cell, corner, rooms, event=event)
         return after, float(event == "cookie eaten"), False
 
-    def observation(self, state: _PublishedCookieState) -> str:
-        return _view(state.cell, [_named(state.corner, "cookie")] if self._sees(state) else [])
-
-    def _sees(self, state: _PublishedCookieState) -> bool:
-        return state.corner != "" and _seen_from(state.cell, state.corner)
-
-    def detected(self, state: _PublishedCookieState) -> Label:
-        cookie = "cookie" if self._sees(state) else ""
+    def detected(self, state: _CookieState) -> Label:
+        cookie = "cookie" if self.sees_cookie(state) else ""
         return frozenset({ROOM_OF[state.cell], state.event, cookie} - {""})
 
-    def transition_memory(self, state: _PublishedCookieState) -> str:
+    def transition_memory(self, state: _CookieState) -> str:
         return state.rooms
 
 
@@ -229,19 +213,18 @@ class Cookie(World):
         check_at_least(1, cookies=cookies)
         if published and cookies is not None:
             raise OptionError(f"cookies={cookies}: the published world never ends, so omit it")
-        rules = _PublishedCookieRules() if published else _CookieRules(cookies)
+        rules = (_PublishedCookieRules if published else _CookieRules)(cookies)
         mechanics = Mechanics.explore(rules, chances=len(CORNERS) if published else 1)
         super().__init__(mechanics, render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
         """Draw the house, with the cookie wherever it lies."""
-        now = self.mechanics.true_states[state]
-        is_there = now.is_there if isinstance(now, _CookieState) else now.corner != ""
+        now: _CookieState = self.mechanics.true_states[state]
         things = {BUTTON: "button"}
-        captions = [f"cookie: {now.corner}" if is_there else "no cookie"]
-        if is_there:
+        captions = [f"cookie: {now.corner}" if now.rooms else "no cookie"]
+        if now.rooms:
             things[CORNERS[now.corner]] = "cookie"
-        if isinstance(now, _CookieState) and now.left is not None:
+        if now.left is not None:
             captions.append(f"{now.left} left to eat")
         return _draw(now.cell, things, {"button": "B", "cookie": "C"}, captions=tuple(captions))
 
@@ -262,8 +245,10 @@ class _KeysState(NamedTuple):
 
     cell: Cell
     keys_left: frozenset[str]
-    has_key: bool
+    has_key: bool = False
     event: str = ""
+    counts: tuple[int, int] | None = None  # published: of observed keys in the north and south
+    has_changed: bool = False
 
     @property
     def n_open(self) -> int:
@@ -280,22 +265,22 @@ class _TwoKeysRules(_EventRules):
         self.keys = keys
 
     def starts(self) -> Sequence[_KeysState]:
-        return [_KeysState(START, frozenset(self.keys), False)]
+        return [_KeysState(START, frozenset(self.keys))]
 
     def step(self, state: _KeysState, action: int) -> tuple[_KeysState, float, bool]:
         cell = _next_cell(state.cell, action)
         closed = DOORS[state.n_open :]
         if cell in closed and state.has_key:
-            return _KeysState(cell, state.keys_left, False, "door"), 0.0, False
+            return state._replace(cell=cell, has_key=False, event="door"), 0.0, False
         if cell in _INNER_WALLS or cell in closed:
             cell = state.cell
         for corner in state.keys_left:
             if cell == CORNERS[corner] and not state.has_key:
-                keys_left = state.keys_left - {corner}
-                return _KeysState(cell, keys_left, True, f"{corner} key"), 0.0, False
+                after = state._replace(cell=cell, has_key=True, event=f"{corner} key")
+                return after._replace(keys_left=state.keys_left - {corner}), 0.0, False
         reached = cell == GOAL
         event = "goal" if reached else ""
-        return _KeysState(cell, state.keys_left, state.has_key, event), float(reached), reached
+        return state._replace(cell=cell, event=event), float(reached), reached
 
     def observation(self, state: _KeysState) -> str:
         """Show the cell, the hand, keys in the same room, and the doors from the east room."""
@@ -306,55 +291,38 @@ class _TwoKeysRules(_EventRules):
             seen += ["first door closed", "second door closed"][state.n_open :]
         return _view(state.cell, seen)
 
-    def transition_memory(self, state: _KeysState) -> frozenset[str]:
+    def transition_memory(self, state: _KeysState) -> Hashable:
         return state.keys_left  # with the hand, which is observed, they also determine the doors
 
 
-class _PublishedKeysState(NamedTuple):
-    """A state of the two-keys world, and the observed numbers of keys in the north and south."""
-
-    true: _KeysState
-    counts: tuple[int, int] | None = None  # None until one of both rooms was entered
-    has_changed: bool = False
-
-
-class _PublishedTwoKeysRules(_DetectorRules):
-    def __init__(self) -> None:
-        self._rules = _TwoKeysRules(tuple(CORNERS))
-
-    def starts(self) -> Sequence[_PublishedKeysState]:
+class _PublishedTwoKeysRules(_DetectorRules, _TwoKeysRules):
+    def starts(self) -> Sequence[_KeysState]:
         """Begin with both keys in the north, both in the south, or one in each: equally likely."""
         north, south = ([key for key in CORNERS if key.startswith(room)] for room in _KEY_ROOMS)
         apart = list(product(north, south))
         # Repeated as often as there are pairs with one in each.
         pairs = [tuple(north)] * len(apart) + apart + [tuple(south)] * len(apart)
-        return [_PublishedKeysState(_KeysState(START, frozenset(pair), False)) for pair in pairs]
+        return [_KeysState(START, frozenset(pair)) for pair in pairs]
 
-    def move(
-        self, state: _PublishedKeysState, action: int
-    ) -> tuple[_PublishedKeysState, float, bool]:
-        true, reward, ended = self._rules.step(state.true, action)
+    def move(self, state: _KeysState, action: int) -> tuple[_KeysState, float, bool]:
+        after, reward, ended = _TwoKeysRules.step(self, state, action)
         counts = state.counts
-        if counts is not None or ROOM_OF[true.cell] in _KEY_ROOMS:
-            counts = true.keys_in("north"), true.keys_in("south")
-        return _PublishedKeysState(true._replace(event=""), counts), reward, ended
+        if counts is not None or ROOM_OF[after.cell] in _KEY_ROOMS:
+            counts = after.keys_in("north"), after.keys_in("south")
+        return after._replace(event="", counts=counts), reward, ended
 
-    def observation(self, state: _PublishedKeysState) -> str:
-        return self._rules.observation(state.true)
-
-    def detected(self, state: _PublishedKeysState) -> Label:
-        now = state.true
-        room = ROOM_OF[now.cell]
-        names = {room, "goal"} if now.cell == GOAL else {room}
-        if now.has_key:
+    def detected(self, state: _KeysState) -> Label:
+        room = ROOM_OF[state.cell]
+        names = {room, "goal"} if state.cell == GOAL else {room}
+        if state.has_key:
             names.add("key in hand")
-        if room in _KEY_ROOMS and (keys := now.keys_in(room)):
+        if room in _KEY_ROOMS and (keys := state.keys_in(room)):
             names.add(("one key", "two keys")[keys - 1])
-        if room == "east" and (closed := len(DOORS) - now.n_open):
+        if room == "east" and (closed := len(DOORS) - state.n_open):
             names.add(("one door", "two doors")[closed - 1])
         return frozenset(names)
 
-    def transition_memory(self, state: _PublishedKeysState) -> tuple[int, int] | None:
+    def transition_memory(self, state: _KeysState) -> tuple[int, int] | None:
         return state.counts
 
 
@@ -395,15 +363,13 @@ class TwoKeys(World):
         corners = tuple(keys)
         if len(set(corners)) != 2 or len(corners) != 2 or not set(corners) <= set(CORNERS):
             raise OptionError(f"keys={quoted(keys)}: name two of {', '.join(CORNERS)}")
-        rules = _PublishedTwoKeysRules() if published else _TwoKeysRules(corners)
+        rules = _PublishedTwoKeysRules(tuple(CORNERS)) if published else _TwoKeysRules(corners)
         mechanics = Mechanics.explore(rules, uncertain=published)
         super().__init__(mechanics, render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
         """Draw the house, with all keys and doors."""
-        now = self.mechanics.true_states[state]
-        if isinstance(now, _PublishedKeysState):
-            now = now.true
+        now: _KeysState = self.mechanics.true_states[state]
         things = {GOAL: "goal", **{CORNERS[key]: "key" for key in now.keys_left}}
         for number, door in enumerate(DOORS):
             things[door] = "open door" if number < now.n_open else "closed door"

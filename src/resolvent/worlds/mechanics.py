@@ -108,9 +108,17 @@ class Mechanics:
 
     @classmethod
     def explore(
-        cls, rules: Rules[Any], *, chances: int = 1, uncertain: bool = False
+        cls,
+        rules: Rules[Any],
+        *,
+        chances: int = 1,
+        uncertain: bool = False,
+        observations: Sequence[Symbol] = (),
     ) -> "Mechanics":
-        """Number all states reachable from the starts, breadth-first."""
+        """Number all states reachable from the starts, breadth-first.
+
+        `observations` are in the order of their codes, by default sorted.
+        """
         realized_actions = range(len(rules.actions) * chances)
         starts = rules.starts()
         live = list(dict.fromkeys(starts))
@@ -130,7 +138,8 @@ class Mechanics:
             steps += [(state, 0.0, True)] * len(realized_actions)
         targets, rewards, ends = zip(*steps, strict=True)
         shape = (len(states), len(realized_actions))
-        observations, observation_of = _coded(states, rules.observation, symbol_order)
+        by_code = observations.index if observations else symbol_order
+        observations, observation_of = _coded(states, rules.observation, by_code)
         labels, label_of = _coded(states, rules.label, label_order)
         return cls(
             observations=observations,
@@ -162,7 +171,23 @@ class Mechanics:
         it. With slips, machines describe steps without; if `uncertain`, they give the most
         frequent output over all true states and chances.
         """
-        return _true_pair(self, timing)
+        if timing.lag:
+            raise ModelError("a world's true machines cannot read labels late: use another timing")
+        observations = Vocabulary(self.observations)
+        observed = observations, self.observation_of
+        output = observations, self.observation_of[self.next_state]
+        memory = self.transition_memory
+        transition, q = _machine(TransitionMachine, self, timing, memory, observed, output)
+        # Where episodes are over the state is −1, and there are no queries.
+        seen = self.observation_of[: self.live]
+        sizes = len(self.observations), transition.states
+        pair_keys, paired = distinct_pairs(seen, q[: self.live], *sizes)
+        pairs = (divmod(key, transition.states) for key in pair_keys.tolist())
+        rewards, reward_codes = self.reward_codes
+        observed = Vocabulary((self.observations[o], state) for o, state in pairs), paired
+        output = Vocabulary(rewards), reward_codes
+        reward, u = _machine(RewardMachine, self, timing, self.reward_memory, observed, output)
+        return MachinePair(transition, reward, timing, termination=_termination(self, q, u))
 
     @property
     def draws(self) -> int:
@@ -296,27 +321,6 @@ _Column = tuple[Vocabulary[Any], Codes]
 """Values, and their codes by state, or by state and realized action."""
 
 
-def _true_pair(world: Mechanics, timing: LabelTiming) -> MachinePair:
-    """Read both machines off a world; the Reward Machine is supplemented."""
-    if timing.lag:
-        raise ModelError("a world's true machines cannot read labels late: use another timing")
-    observations = Vocabulary(world.observations)
-    observed = observations, world.observation_of
-    output = observations, world.observation_of[world.next_state]
-    memory = world.transition_memory
-    transition, q = _machine(TransitionMachine, world, timing, memory, observed, output)
-    # Where episodes are over the state is −1, and there are no queries.
-    seen = world.observation_of[: world.live]
-    sizes = len(world.observations), transition.states
-    pair_keys, paired = distinct_pairs(seen, q[: world.live], *sizes)
-    pairs = (divmod(key, transition.states) for key in pair_keys.tolist())
-    rewards, reward_codes = world.reward_codes
-    observed = Vocabulary((world.observations[o], state) for o, state in pairs), paired
-    output = Vocabulary(rewards), reward_codes
-    reward, u = _machine(RewardMachine, world, timing, world.reward_memory, observed, output)
-    return MachinePair(transition, reward, timing, termination=_termination(world, q, u))
-
-
 def _machine(
     kind: type[Any],
     world: Mechanics,
@@ -347,13 +351,15 @@ def _machine(
         output[1][live].ravel(),
         uncertain=world.uncertain,
     )
+    changes = ((table != -1) & (table != np.arange(len(table))[:, None])).any(axis=0)
+    labels = enumerate(world.labels)
     machine, number = machine_of_tables(
         kind,
         Vocabularies(Vocabulary(world.labels), observed[0], Vocabulary(world.actions), output[0]),
         table,
         (keys // n_queries, keys % n_queries, outputs),
         initial=initial,
-        trivial=_trivial(table, world),
+        trivial=tuple(code for code, label in labels if label == NO_EVENT and not changes[code]),
         **({"supplemented": True} if kind is RewardMachine else {}),
     )
     return machine, number[memory]
@@ -393,16 +399,6 @@ def _with_initial(
     if np.any(table[initial, labels] != targets):
         raise ModelError("episodes that begin with the same label have different memories")
     return table, initial
-
-
-def _trivial(table: Codes, world: Mechanics) -> tuple[int, ...]:
-    """Return the code of "no event" if it never changes a state."""
-    states = np.arange(len(table))
-    return tuple(
-        code
-        for code, label in enumerate(world.labels)
-        if label == NO_EVENT and np.all((table[:, code] == -1) | (table[:, code] == states))
-    )
 
 
 def _termination(world: Mechanics, q: Codes, u: Codes) -> Termination:

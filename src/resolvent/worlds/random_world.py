@@ -98,14 +98,11 @@ VectorRandomWorld = VectorWorld.of(RandomWorld)
 
 FORMAT: Final = "resolvent-world"
 VERSION: Final = 1
-_LARGEST = 1_000
-"""Maximum of any count, so that a wrong number does not fill the memory."""
-
+_LARGEST = 1_000  # maximum of any count, so that a wrong number does not fill the memory
 Position = tuple[int, int]
 T = TypeVar("T")
 N = TypeVar("N", int, float)
-Table = dict[str, dict[str, T]]
-"""Values by the names of states and the numbers of labels."""
+Table = dict[str, dict[str, T]]  # values by the names of states and the numbers of labels
 
 
 class _Environment(msgspec.Struct):

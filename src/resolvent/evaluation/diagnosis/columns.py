@@ -28,9 +28,7 @@ FEW_TRACES: Final = 20
 """Number of traces below which most label histories occur once, even with two states."""
 
 SHORT: Final = 2  # maximum number of steps in a short trace: the first label is read before step 1
-MOSTLY_REPEATED: Final = 0.5
-"""Share of traces equal to an earlier one from which on that is reported."""
-
+MOSTLY_REPEATED: Final = 0.5  # least share of traces equal to an earlier one that is reported
 FEW_DISTINCT: Final = 5
 """Maximum number of distinct traces that look like repeated recordings of one policy."""
 
@@ -39,9 +37,7 @@ UNSEEN_WARNING: Final = 0.1
 unknown, hardly any longer episode stays in what is known."""
 
 UNSEEN_NOTE: Final = 0.01  # expected share of unseen steps from which on that is reported
-MOSTLY: Final = 0.5
-"""Share of values that occur once from which on this is the rule, not the exception."""
-
+MOSTLY: Final = 0.5  # share of values that occur once from which on this is the rule
 _EXAMINED_VALUES: Final = 100  # number of values that are searched for fractions
 
 

@@ -19,7 +19,7 @@ from resolvent._util.text import amount, short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError, ResolventError
 from resolvent.evaluation.evidence import Evidence
-from resolvent.evaluation.holdout import CalibrationCheck
+from resolvent.evaluation.holdout import Calibration, calibration_of
 from resolvent.inference.cross_validation import evidence as gather_evidence
 from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.inference.strategy import STRATEGIES
@@ -161,7 +161,7 @@ def contents(
             ["traces", f"{evidence.traces:,}"],
             ["steps", f"{evidence.steps:,}"],
         ],
-        "verdict": _calibration_summary(machines, score) or score_summary(score),
+        "verdict": _verdict(calibration_of(machines, evidence.replay), score),
         "sentences": [
             *_origin(machines, evidence),
             "Before a step the machines have read the labels of all observations "
@@ -183,11 +183,10 @@ def contents(
     }
 
 
-def _calibration_summary(machines: Machines, score: Score) -> dict[str, Any] | None:
-    """Return whether noisy machines are wrong more often than noise explains."""
-    if not any(machine.is_noisy for machine in machines.values()):
-        return None
-    checks = {name: CalibrationCheck.of(machine_score) for name, machine_score in score.items()}
+def _verdict(checks: Calibration | None, score: Score) -> dict[str, Any]:
+    """Return whether noisy machines are wrong more often than noise explains, others at all."""
+    if checks is None:
+        return score_summary(score)
     words = "; ".join(f"{short(name)} machine: {check}" for name, check in checks.items())
     text = f"Outputs vary because of noise. {words[:1].upper()}{words[1:]}."
     is_right = all(check.within_noise for check in checks.values())
