@@ -4,7 +4,7 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.exploration import relabel
+from resolvent.exploration import learner
 from resolvent.worlds import House, TMaze
 from worlds_to_explore import Unlabelled
 
@@ -53,8 +53,8 @@ def test_actions_are_labels_if_observations_do_not_suffice():
 @pytest.fixture
 def few(monkeypatch):
     """Have events looked for wherever there is anything to test, and again soon."""
-    monkeypatch.setattr("resolvent.exploration.relabel.MANY_TRANSITIONS", 1)
-    monkeypatch.setattr("resolvent.exploration.relabel.NEXT_AFTER_NONE", 1.5)
+    monkeypatch.setattr("resolvent.exploration.learner.MANY_TRANSITIONS", 1)
+    monkeypatch.setattr("resolvent.exploration.learner.NEXT_AFTER_NONE", 1.5)
 
 
 def test_a_few_events_are_discovered_and_kept(few):
@@ -71,13 +71,13 @@ def test_a_few_events_are_discovered_and_kept(few):
 @pytest.mark.slow
 def test_events_that_no_longer_explain_the_steps_are_dropped(few, monkeypatch):
     """After 64 steps one room seems to be the only event, which is wrong."""
-    found, discover = [], relabel._discover_events
+    found, discover = [], learner._discover_events
 
     def noted(*given):
         found.append(discover(*given))
         return found[-1]
 
-    monkeypatch.setattr(relabel, "_discover_events", noted)
+    monkeypatch.setattr(learner, "_discover_events", noted)
     solved = rs.solve(Unlabelled(House()), seed=1, budget=5_000)
     assert found[0] is not None
     assert found[0][0].labeling != solved.machines.preprocessor.labeling

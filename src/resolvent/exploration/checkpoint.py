@@ -20,12 +20,12 @@ from resolvent.errors import ResumeWarning, TraceError
 from resolvent.exploration.buffer import TERMINATED, TRUNCATED, Buffer, Episode, SymbolIndex
 from resolvent.exploration.environment import EpisodePlayer
 from resolvent.exploration.learner import (
+    FIRST_SEARCH,
     EncodedStep,
     begin_episode,
     close_episode,
     present_label,
 )
-from resolvent.exploration.relabel import FIRST_SEARCH
 from resolvent.exploration.state import EpisodeState, LearnerState, Validation
 from resolvent.exploration.tables import TransitionTables
 from resolvent.preprocess.labeling import LabelingFunction

@@ -15,8 +15,7 @@ import msgspec
 import numpy as np
 
 from resolvent.errors import ModelError, OptionError, TraceError, located, locating
-from resolvent.exploration.learner import EncodedStep
-from resolvent.exploration.relabel import OBSERVATIONS, set_labels
+from resolvent.exploration.learner import OBSERVATIONS, EncodedStep, set_labels
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.planning.deterministic import overflow_error
 from resolvent.rl.env import (

@@ -15,12 +15,12 @@ from resolvent.exploration.buffer import TRUNCATED, Buffer
 from resolvent.exploration.environment import Encoder
 from resolvent.exploration.hypothesis import Hypothesis
 from resolvent.exploration.learner import (
+    FIRST_SEARCH,
     begin_episode,
     close_episode,
     update,
     verify_if_exhausted,
 )
-from resolvent.exploration.relabel import FIRST_SEARCH
 from resolvent.exploration.state import EpisodeState, LabelState, LearnerConfig, LearnerState
 from resolvent.exploration.stopping import Guarantee, guarantee_of, is_done
 from resolvent.exploration.tables import build_machines
