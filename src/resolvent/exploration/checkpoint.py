@@ -122,10 +122,7 @@ def make_checkpoint(state: LearnerState, player: EpisodePlayer, rounds: int) -> 
 
 
 def checkpoint_of_closed(
-    state: LearnerState,
-    checkpoint: Checkpoint | None,
-    traces: TraceSet,
-    labeling: LabelingFunction,
+    state: LearnerState, checkpoint: Checkpoint | None, traces: TraceSet, labeling: LabelingFunction
 ) -> Checkpoint:
     """Return a checkpoint after all these traces, where machines are to be inferred."""
     return Checkpoint(

@@ -397,15 +397,12 @@ def _note_contexts(
     model: EmpiricalModel, columns: Columns, steps: QueriedSteps, states: list[Codes]
 ) -> None:
     """Note the informative queries observed in each context, and after each two labels."""
-    read = columns.labels[columns.positions]  # the label read before each step
-    if model.lag:
-        read[1:] = read[:-1].copy()
-    opens = steps.first | ~np.isin(read, list(model.neutral_labels))
+    opens = steps.first | ~np.isin(steps.label, list(model.neutral_labels))
     opening = np.flatnonzero(opens)
     begins, before = steps.first[opening], np.maximum(opening - 1, 0)
     context_columns = [
         begins,
-        np.where(begins, columns.observations_before[opening], read[opening]),
+        np.where(begins, columns.observations_before[opening], steps.label[opening]),
         np.where(begins, columns.labels[columns.positions[opening]], 0),
         *(np.where(begins, 0, column[before]) for column in states),
     ]

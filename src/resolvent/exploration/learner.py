@@ -140,11 +140,7 @@ def _record(state: LearnerState, episode: EpisodeState, step: EncodedStep) -> bo
 
 
 def _add_to_model(
-    state: LearnerState,
-    model: EmpiricalModel,
-    episode: EpisodeState,
-    action: int,
-    outcome: Outcome,
+    state: LearnerState, model: EmpiricalModel, episode: EpisodeState, action: int, outcome: Outcome
 ) -> StepEffect:
     """Add the last step of an episode to the model, and continue its path."""
     row, recorded, read = episode.row, episode.recorded, outcome.label_read

@@ -56,45 +56,27 @@ NEW_ROUND: Final = 1.02  # factor by which steps have to grow between two rounds
 Listener: TypeAlias = Callable[[Round], object]
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """When a run stops, what it does in a random world, and where its progress goes."""
+@dataclass(eq=False)
+class SolveRun:
+    """Notes, reports and saves the progress of learning; the options are those of `solve`."""
 
+    explorer: Explorer
+    player: EpisodePlayer
+    world: EnvironmentId
     budget: int
-    max_steps: int | None = None
-    noise: str = "auto"
-    confidence: float = 0.95
-    folder: str | Path | None = None
-    progress: Listener | None = None
+    noise: str
+    confidence: float
+    folder: Path | None
+    progress: Listener | None
 
     def __post_init__(self) -> None:
-        check_at_least(1, budget=self.budget, max_steps=self.max_steps)
-        if not 0 < self.confidence < 1:
-            raise OptionError(f"confidence={self.confidence}: use a number above 0 and below 1")
-
-
-class SolveRun:
-    """Notes, reports and saves the progress of learning."""
-
-    def __init__(
-        self,
-        env: AnyEnv,
-        explorer: Explorer,
-        options: RunOptions,
-        world: EnvironmentId | None = None,
-    ) -> None:
-        self.explorer, self.state = explorer, explorer.state
-        self.options, self.world = options, world
-        self.player = EpisodePlayer(env, explorer.state, explorer.encoder, options.max_steps)
-        self.folder = None if options.folder is None else Path(options.folder)
-        count = len(self.state.episodes)
-        if options.budget < count:
-            raise OptionError(
-                f"budget={options.budget}: allow at least one step in each of the {count} "
-                f"environments"
-            )
-        self.history: list[Round] = []
+        self.state, self.history = self.explorer.state, list[Round]()
         self.checkpoint: Checkpoint | None = None
+        count = len(self.state.episodes)
+        if self.budget < count:
+            raise OptionError(
+                f"budget={self.budget}: allow at least one step in each of the {count} environments"
+            )
         self._last_checkpoint, self._many_varying = 0, 1
         self._written, self._writing, self._reported = time.monotonic(), 0.0, 0.0
 
@@ -116,9 +98,9 @@ class SolveRun:
         if saves:
             self._write()
         now = time.monotonic()
-        if self.options.progress is not None and now >= self._reported:
+        if self.progress is not None and now >= self._reported:
             self._reported = now + SECONDS_BETWEEN_REPORTS
-            self.options.progress(self.present_round(state.values))
+            self.progress(self.present_round(state.values))
 
     def _plan(self) -> Plan:
         try:
@@ -130,8 +112,8 @@ class SolveRun:
     def add_round(self, present: Round) -> None:
         """Add a round to the history, and report it."""
         self.history.append(present)
-        if self.options.progress is not None:
-            self.options.progress(present)
+        if self.progress is not None:
+            self.progress(present)
 
     def note_round(self) -> None:
         """Add a round to the history, unless the last one was a few steps ago."""
@@ -341,7 +323,10 @@ def solve(
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 terminated, 0 truncated
     """
     check_arguments(solve, locals(), leaving=["env"])
-    options = RunOptions(budget, max_steps, noise, confidence, folder, progress)
+    check_at_least(1, budget=budget, max_steps=max_steps)
+    if not 0 < confidence < 1:
+        raise OptionError(f"confidence={confidence}: use a number above 0 and below 1")
+    folder = None if folder is None else Path(folder)
     with opened_environment(env, "solve") as instance:
         previous = Solution.load(resume) if isinstance(resume, str | Path) else resume
         world = EnvironmentId.of(instance)
@@ -359,7 +344,9 @@ def solve(
             states=states,
             seed=seed if previous is None else previous.seed,
         )
-        return explore(SolveRun(instance, explorer, options, world), previous)
+        player = EpisodePlayer(instance, explorer.state, explorer.encoder, max_steps)
+        run = SolveRun(explorer, player, world, budget, noise, confidence, folder, progress)
+        return explore(run, previous)
 
 
 def explore(run: SolveRun, previous: Solution | None = None) -> Solution:
@@ -374,7 +361,7 @@ def explore(run: SolveRun, previous: Solution | None = None) -> Solution:
                 log.finish()
         except TraceError as error:
             raise run.failure(error, previous) from error
-    max_steps = run.options.budget - len(run.state.episodes)
+    max_steps = run.budget - len(run.state.episodes)
     with stop_requests() as is_interrupted:
         try:
             reason = _take_steps(
@@ -384,14 +371,14 @@ def explore(run: SolveRun, previous: Solution | None = None) -> Solution:
             raise run.failure(error) from error
     conflict = run.state.conflict
     if conflict is not None:
-        if run.options.noise == "none":
+        if run.noise == "none":
             run.save_traces()
             raise conflict.error()
         return explore_stochastic(run, conflict)
     if reason == "interrupted" and not run.state.steps:
         raise KeyboardInterrupt
     solution = run.saved(run.solution(reason))
-    if solution.guarantee.contradiction is None or run.options.noise == "none":
+    if solution.guarantee.contradiction is None or run.noise == "none":
         return solution
     return explore_stochastic(run, solution)
 

@@ -31,20 +31,13 @@ MAX_NODES: Final = 50_000  # maximum number of nodes of a search for two labels 
 LONG_CHECK: Final = 20  # number of steps above which a check in another episode may be shorter
 
 
-def check_states(state: LearnerState, episode: EpisodeState) -> Path | None:
-    """Return the path to a label with too few checks after it, from here or from a start."""
-    return _nearest_check(state, episode, in_pairs=False)
+def check_states(
+    state: LearnerState, episode: EpisodeState, *, in_pairs: bool = False
+) -> Path | None:
+    """Return the path to a label with too few checks after it, from here or from a start.
 
-
-def check_pairs(state: LearnerState, episode: EpisodeState) -> Path | None:
-    """Return the path to two labels in a row with too few checks after them.
-
-    One more state may hide behind the first of them.
+    With `in_pairs`, it is two labels in a row: one more state may hide behind the first of them.
     """
-    return _nearest_check(state, episode, in_pairs=True)
-
-
-def _nearest_check(state: LearnerState, episode: EpisodeState, *, in_pairs: bool) -> Path | None:
     model, given_up = state.present_model(), state.selection.given_up
     here = unchecked(model, [(episode.row, episode.context)], given_up, in_pairs=in_pairs)
     is_long = here is None or (episode.length and len(here.steps) >= LONG_CHECK)

@@ -50,7 +50,7 @@ def explore_stochastic(run: "SolveRun", before: Solution | Conflict) -> Solution
             run.add_round(Round(*learned, best.value, bound, "output probabilities"))
             solution = run.saved(learner.solution(best))
             is_good = solution.guarantee.gap <= run.state.config.target
-            if is_good or solution.steps >= run.options.budget or is_interrupted():
+            if is_good or solution.steps >= run.budget or is_interrupted():
                 return solution
             try:
                 learner.play_batch(env, best, is_interrupted)
@@ -86,7 +86,7 @@ class StochasticLearner:
             self.traces,
             gamma=self.config.gamma,
             reward_range=reward_range or self.config.reward_range,
-            confidence=self.run.options.confidence,
+            confidence=self.run.confidence,
         )
 
     def solution(self, best: Plan, failure: str | None = None) -> Solution:
@@ -136,7 +136,7 @@ class StochasticLearner:
             least, most = best.reward_range
             best = self.plan(best.machines, (least, most + 1))
         n_steps, number = self.traces.steps, len(self.traces)
-        last = n_steps + min(max(FIRST_BATCH, n_steps // 2), self.run.options.budget - n_steps)
+        last = n_steps + min(max(FIRST_BATCH, n_steps // 2), self.run.budget - n_steps)
         env = CheckedEnv(env)
         actor = _OptimisticActor(env, self.run, best, (self.config.seed, n_steps, 1))
         try:

@@ -228,10 +228,7 @@ class ObservedMachines:
 
 
 def build_machines(
-    tables: TransitionTables,
-    buffer: Buffer,
-    options: InferenceOptions,
-    labeling: LabelingFunction,
+    tables: TransitionTables, buffer: Buffer, options: InferenceOptions, labeling: LabelingFunction
 ) -> Machines:
     """Return the machines with these transitions and the outputs of all steps, as observed."""
     traces = buffer.traces()
@@ -245,15 +242,13 @@ def build_machines(
     counts = replay_traces(machines, traces)
     rebuilt = with_evidence(machines, counts, constants=True)
     acting = (replace(machine, support=None) for machine in rebuilt)
-    provenance = Provenance(
-        version=version("resolvent"),
-        traces=len(traces),
-        steps=traces.steps,
-        traces_sha256=traces.digest,
-        options=options.as_dict(),
+    return machines.replacing(
+        *acting,
+        termination=observed_termination(counts),
+        provenance=Provenance(
+            version("resolvent"), len(traces), traces.steps, traces.digest, options.as_dict()
+        ),
     )
-    termination = observed_termination(counts)
-    return machines.replacing(*acting, termination=termination, provenance=provenance)
 
 
 def _without_outputs(name: str, transitions: Codes, labels: Vocabulary[Label]) -> Machine:

@@ -9,6 +9,7 @@ state. Executing the plan reveals wrong machines sooner than tests of all known 
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import cycle, islice
 from typing import Final, TypeAlias
 
@@ -28,7 +29,6 @@ from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.state_checks import (
     CHECK_STATE,
     LONG_CHECK,
-    check_pairs,
     check_states,
     distinguishing_query,
     nearest_informative,
@@ -307,7 +307,7 @@ TESTS: Final[tuple[TestSource, ...]] = (
     find_starts,
     try_plan,
     check_states,
-    check_pairs,
+    partial(check_states, in_pairs=True),
     read_words,
     repeat_queries,
     rule_out_alternatives,

@@ -15,12 +15,7 @@ from numpy.typing import NDArray
 from resolvent._util.math import log
 from resolvent.errors import OptionError
 from resolvent.planning.confidence import Numbers, Rows, worst_probabilities
-from resolvent.planning.deterministic import (
-    RewardingCycle,
-    discounted_sum,
-    overflow_error,
-    solve,
-)
+from resolvent.planning.deterministic import RewardingCycle, discounted_sum, overflow_error, solve
 from resolvent.planning.model import Model
 from resolvent.planning.outcomes import Outcomes
 from resolvent.planning.stochastic import DecisionProcess, policy_value
