@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from noisy_worlds import disturbed, taught
@@ -246,6 +247,11 @@ infer_options = st.fixed_dictionaries(
     }
 )
 """Every choice that `infer` leaves to the caller, but for the engine."""
+
+
+def assume_engine_has(options, engine):
+    """Reject options with a strategy that an engine does not have."""
+    assume(engine == "native" or options["strategy"] != "likelihood")
 
 
 _NO_CODES, _NO_QUESTIONS = np.empty(0, np.int32), np.empty(0, np.int64)

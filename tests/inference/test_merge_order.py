@@ -11,26 +11,23 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from mealy_machine import Mealy
-from protocols import BANK
-from resolvent.inference.engine import Limits, merge
-from resolvent.inference.merge_order import (
+from merge_oracle import (
     NEAREST,
     ONE_BIT,
-    BestFirst,
-    FirstFit,
     OutputInformation,
     Transition,
     TransitionModel,
     bits,
     cost_of_outputs,
-    merge_with_backtracking,
+    last_outputs,
 )
+from protocols import BANK
+from resolvent.inference.engine import Limits, merge
+from resolvent.inference.merge_order import BestFirst, FirstFit
 from resolvent.inference.state_merging import (
     FoldConflict,
     Merge,
     Promote,
-    RedBlue,
-    Watch,
     build_prefix_tree,
     try_fold,
 )
@@ -212,17 +209,17 @@ def test_new_outputs_are_no_evidence():
 
 def test_the_last_output_of_a_node_is_the_one_before_it_where_traces_agree():
     agreed = [(-1, 0, 7), (3, 0, 8), (4, 0, 9)]
-    tree = build_prefix_tree(sample_set([agreed, agreed]))
-    assert tree.last_output == [NONE, 7, 8]
-    other = [(-1, 1, 5), (3, 0, 8), (4, 0, 9)]
-    tree = build_prefix_tree(sample_set([agreed, other]))
-    assert tree.last_output == [NONE, NONE, 8]
+    samples = sample_set([agreed, agreed])
+    assert last_outputs(build_prefix_tree(samples), samples) == [NONE, 7, 8]
+    samples = sample_set([agreed, [(-1, 1, 5), (3, 0, 8), (4, 0, 9)]])
+    assert last_outputs(build_prefix_tree(samples), samples) == [NONE, NONE, 8]
 
 
 def test_the_last_output_of_a_node_does_not_come_from_another_trace():
     traces = [[(-1, 0, 7)], [(3, 0, 8)], [(-1, -1, -1), (4, 0, 9)]]
     for order in (traces, traces[::-1]):
-        assert build_prefix_tree(sample_set(order)).last_output == [NONE] * 3
+        samples = sample_set(order)
+        assert last_outputs(build_prefix_tree(samples), samples) == [NONE] * 3
 
 
 def test_loops_become_more_likely_with_loops():
@@ -336,35 +333,7 @@ def test_backtracking_corrects_a_wrong_merge():
 def test_backtracking_respects_the_state_limit():
     samples = samples_of(handshake(4, 4).traces(1_500, 0, (5, 20)))
     found = merge(samples, order="backtracking")
-    for engine in ("native", "python"):
-        allowed = merge(samples, "backtracking", engine, Limits(most_states=found.states))
-        assert allowed.events == found.events
-        with pytest.raises(StateLimitExceeded):
-            merge(samples, "backtracking", engine, Limits(most_states=found.states - 1))
-
-
-def test_a_time_limit_during_backtracking_returns_the_best_so_far(monkeypatch):
-    rows = [[(label, 0, label) for label in (0, 1, 0, 1, 1)], [(1, 0, 1), (0, 0, 0)]]
-    samples = sample_set(rows)
-    first = merge(samples, order="likelihood")
-
-    class Hurried(Watch):
-        """Has time for one run: a second one has to repeat the first."""
-
-        def check(self, progress):
-            if repeating:
-                raise rs.errors.TimeLimitReached("time ran out")
-
-    repeating = []
-    begin = RedBlue.__init__
-
-    def counted(self, *given):
-        starts.append(1)
-        begin(self, *given)
-        if len(starts) > 1:
-            repeating.append(1)
-
-    starts: list[int] = []
-    monkeypatch.setattr(RedBlue, "__init__", counted)
-    assert merge_with_backtracking(samples, 1024, Hurried(None, None)).events == first.events
-    assert len(starts) == 2
+    allowed = merge(samples, "backtracking", limits=Limits(most_states=found.states))
+    assert allowed.events == found.events
+    with pytest.raises(StateLimitExceeded):
+        merge(samples, "backtracking", limits=Limits(most_states=found.states - 1))

@@ -79,8 +79,8 @@ def test_orders_run_on_either_engine(asked, engine):
     assert [engine_for(STRATEGIES[name], asked) for name in ("edsm", "rpni")] == [engine, engine]
 
 
-@pytest.mark.parametrize("name", ["search", "exact"])
-def test_searches_run_natively_or_not_at_all(name):
+@pytest.mark.parametrize("name", ["likelihood", "backtracking", "search", "exact"])
+def test_other_strategies_run_natively_or_not_at_all(name):
     assert engine_for(STRATEGIES[name], "native") == "native"
     message = f"engine 'python' has no strategy '{name}': use engine 'native'"
     with pytest.raises(OptionError, match=message):

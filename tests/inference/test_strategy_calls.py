@@ -6,8 +6,8 @@ import pytest
 import resolvent as rs
 from own_strategies import MostAgreeing, Timid
 from resolvent.errors import OptionError
-from resolvent.inference.engine import StrategyCalls, merge
-from resolvent.inference.merge_order import BestFirst, FirstFit
+from resolvent.inference.engine import merge
+from resolvent.inference.merge_order import BestFirst, FirstFit, StrategyCalls
 from resolvent.inference.state_merging import build_prefix_tree
 from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines.build import RawMergeEvent

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.machines.io.json import encode
-from strategies import infer_options, world_traces
+from strategies import assume_engine_has, infer_options, world_traces
 
 
 def bare(pair, support):
@@ -33,6 +33,7 @@ def assert_same(one, other, support):
 @settings(deadline=None, max_examples=80)
 @given(traces=world_traces(), options=infer_options, data=st.data())
 def test_shuffled_traces_give_the_same_file(engine, traces, options, data):
+    assume_engine_has(options, engine)
     shuffled = traces.take(data.draw(st.permutations(range(len(traces)))))
     results = [
         rs.infer(one, options=rs.InferenceOptions(engine=engine, **options))
@@ -45,6 +46,7 @@ def test_shuffled_traces_give_the_same_file(engine, traces, options, data):
 @settings(deadline=None, max_examples=80)
 @given(traces=world_traces(), options=infer_options, data=st.data())
 def test_repeated_traces_give_the_same_file_but_for_counts(engine, traces, options, data):
+    assume_engine_has(options, engine)
     again = data.draw(st.lists(st.integers(0, len(traces) - 1), max_size=8))
     # Which trace ended an episode is part of what was seen, so a repeat says nothing new.
     order = data.draw(st.permutations([*range(len(traces)), *again]))

@@ -7,13 +7,14 @@ from oracles import NO_EVENT, contradictory, wrong_answers
 
 import resolvent as rs
 from resolvent.preprocess.timing import LabelTiming
-from strategies import infer_options, trace_sets, world_traces
+from strategies import assume_engine_has, infer_options, trace_sets, world_traces
 
 
 @pytest.mark.parametrize("engine", ["native", "python"])
 @settings(deadline=None, max_examples=150)
 @given(traces=world_traces(), options=infer_options)
 def test_every_sample_is_reproduced(engine, traces, options):
+    assume_engine_has(options, engine)
     result = rs.infer(traces, options=rs.InferenceOptions(engine=engine, **options))
     assert result.machines.timing is options["timing"]
     assert result.machines.reward.supplemented is options["supplement"]
@@ -31,6 +32,7 @@ def test_rounded_rewards_are_reproduced_as_rounded(traces, options, digits):
 @settings(deadline=None, max_examples=150)
 @given(traces=trace_sets(), options=infer_options)
 def test_traces_are_refused_exactly_when_no_machine_can_explain_them(engine, traces, options):
+    assume_engine_has(options, engine)
     trivial = frozenset({NO_EVENT}) if options["remove_trivial"] else frozenset()
     options = {**options, "trivial": ()}
     if contradictory(traces, options["timing"], trivial):

@@ -4,34 +4,22 @@ Input: samples, and a strategy or an automaton that explains them. Output: an au
 explains them. docs/decisions/inference.md describes the methods.
 """
 
-import reprlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
-from numbers import Real
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from resolvent import _core
 from resolvent._util.parallel import Progress, Workers
-from resolvent._util.text import visible
-from resolvent.errors import OptionError, TimeLimitReached
+from resolvent.errors import TimeLimitReached
 from resolvent.inference.context import LEAST_SECONDS, seconds_left
 from resolvent.inference.fit import FOUND, STOPPED, UNDECIDED, Attempt
-from resolvent.inference.merge_order import (
-    BestFirst,
-    FirstFit,
-    MostLikely,
-    OutputInformation,
-    merge_with_backtracking,
-)
+from resolvent.inference.merge_order import StrategyCalls
 from resolvent.inference.state_merging import (
-    Fold,
-    Order,
-    PrefixTree,
     RedBlue,
     Watch,
     Watcher,
@@ -42,8 +30,6 @@ from resolvent.inference.state_merging import (
 from resolvent.inference.strategy import (
     BACKTRACKING,
     LIKELIHOOD,
-    NodeOutputs,
-    ProposedMerge,
     Strategy,
     engine_for,
     strategy_named,
@@ -120,8 +106,6 @@ def _run_native(
 
 def _merge_in_python(samples: SampleSet, strategy: Strategy, limits: Limits) -> RawAutomaton:
     watch = Watch(limits.time_limit, limits.listener)
-    if strategy == BACKTRACKING:
-        return merge_with_backtracking(samples, strategy.horizon, watch, limits.most_states)
     tree = build_prefix_tree(samples)
     calls = StrategyCalls(strategy, samples, tree)
     search = RedBlue(tree, watch, calls.fits if calls.has_own_fits else None)
@@ -130,50 +114,6 @@ def _merge_in_python(samples: SampleSet, strategy: Strategy, limits: Limits) -> 
     except TimeLimitReached:
         return complete_search(samples, search)
     return automaton_of_search(search)
-
-
-class StrategyCalls:
-    """Calls to a strategy's methods for one tree; errors name the strategy and the method."""
-
-    def __init__(self, strategy: Strategy, samples: SampleSet, tree: PrefixTree) -> None:
-        self._strategy, self._samples, self._tree = strategy, samples, tree
-        self.has_own_fits = getattr(strategy.fits, "__func__", None) is not Strategy.fits
-
-    def order(self) -> Order:
-        """Return the merge order of the strategy."""
-        if self._strategy.first_fit:
-            return FirstFit()
-        if self._strategy == LIKELIHOOD:
-            return MostLikely(OutputInformation(self._tree), self._strategy.horizon)
-        return BestFirst(self.score, self._strategy.horizon)
-
-    def fits(self, into: int, state: int) -> bool:
-        """Return whether `state` may become part of `into`."""
-        red, blue = (NodeOutputs(self._samples, self._tree, node) for node in (into, state))
-        may_merge = self._call("fits", red, blue)
-        if not isinstance(may_merge, bool | np.bool_):
-            gave = visible(reprlib.repr(may_merge))
-            raise self._error("fits", f"gave {gave}: return True or False")
-        return bool(may_merge)
-
-    def score(self, fold: Fold) -> float:
-        """Return the score of a fold."""
-        score = self._call("score", ProposedMerge(self._samples, fold))
-        is_number = isinstance(score, Real) and not isinstance(score, bool)
-        if not is_number or score != score:  # only NaN is not itself
-            gave = visible(reprlib.repr(score))
-            raise self._error("score", f"gave {gave}: return a number, or -inf to refuse the merge")
-        return score  # type: ignore[no-any-return]
-
-    def _call(self, method: str, *arguments: object) -> Any:
-        try:
-            return getattr(self._strategy, method)(*arguments)
-        except Exception as error:
-            cause = ": ".join(filter(None, (type(error).__name__, visible(str(error)))))
-            raise self._error(method, f"raised {cause}; correct it and infer again") from error
-
-    def _error(self, method: str, failure: str) -> OptionError:
-        return OptionError(f"strategy '{self._strategy.name}': {method}() {failure}")
 
 
 SEARCH_BUDGET: Final = 6_000_000_000

@@ -248,8 +248,8 @@ def _with_labels(
         for machine in result.machines.values()
     ):  # merging has missed a smaller machine, which is known to exist
         labeled = InMemorySource([labels.labeling.transform(first_traces(shards))])
-        search = replace(context, options=replace(context.options, strategy=STRATEGIES["search"]))
-        searched = _infer_labeled(search, labeled, labels.timing)
+        options = replace(context.options, strategy=STRATEGIES["search"], engine="native")
+        searched = _infer_labeled(replace(context, options=options), labeled, labels.timing)
         if isinstance(searched, Conflict):
             return searched
         result = min(result, searched, key=_description_length)

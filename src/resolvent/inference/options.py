@@ -78,8 +78,8 @@ class InferenceOptions:
             restored afterwards.
         remove_trivial: Leave trivial labels out of the search. They are restored as self-loops.
         reward_digits: Number of decimals that rewards are rounded to before they are compared.
-        engine: The implementation: "native", or "python" for the executable specification. A
-            strategy of your own runs in Python, whatever the engine.
+        engine: The implementation: "native", or "python" for the executable specification of
+            "rpni" and "edsm". A strategy of your own runs in Python, whatever the engine.
         time_limit: Maximum seconds of the inference, after which the best machines so far are
             replayed on all traces and returned. `result.unfinished` lists those that are not
             finished, and the share of outputs that they get wrong. Only reading files that takes

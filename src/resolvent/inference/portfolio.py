@@ -127,7 +127,9 @@ def find_by_merging(task: Task, order: Strategy, limits: Limits) -> Candidate:
     """Merge states, or take the result of merging from the comparison of labels."""
     automaton = task.merged if order == EDSM else None
     if automaton is None:
-        automaton = merge(task.without(task.trivial), order, task.options.engine, limits)
+        # "auto" runs on the Python engine, too, but these two orders do not.
+        engine = "native" if order in (LIKELIHOOD, BACKTRACKING) else task.options.engine
+        automaton = merge(task.without(task.trivial), order, engine, limits)
     return Candidate.of(task, order.name, automaton, task.trivial)
 
 

@@ -53,8 +53,7 @@ class PrefixTree:
 
     `children[v]` maps labels to nodes, `outputs[v]` α-inputs to outputs, and `counts[v]` α-inputs
     to how often they were observed; these change as states are merged. The other fields describe
-    the tree as it was built: `visits[v]` is the number of times that traces reach the node, and
-    `last_output[v]` the output of the step before it, or `NONE` if there is none or traces differ.
+    the tree as it was built: `visits[v]` is the number of times that traces reach the node.
     """
 
     parent: list[int] = field(default_factory=list)
@@ -63,7 +62,6 @@ class PrefixTree:
     outputs: list[dict[int, int]] = field(default_factory=list)
     counts: list[dict[int, int]] = field(default_factory=list)
     visits: list[int] = field(default_factory=list)
-    last_output: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -79,7 +77,6 @@ class PrefixTree:
         self.parent.append(parent)
         self.label.append(label)
         self.visits.append(0)
-        self.last_output.append(NONE)
         for symbols in (self.children, self.outputs, self.counts):
             symbols.append({})
         if parent != NONE:
@@ -109,7 +106,6 @@ def build_prefix_tree(samples: SampleSet) -> PrefixTree:
             node_of_row.append(node)
     tree, number = _in_shortlex_order(unsorted)
     node_of_row = [number[node] for node in node_of_row]
-    _set_last_outputs(tree, samples, node_of_row)
     _set_outputs(tree, samples, node_of_row)
     return tree
 
@@ -140,21 +136,6 @@ def _set_outputs(tree: PrefixTree, samples: SampleSet, node_of_row: list[int]) -
         raise ContradictoryRows(first, second)
 
 
-def _set_last_outputs(tree: PrefixTree, samples: SampleSet, node_of_row: list[int]) -> None:
-    last_outputs: dict[int, set[int]] = {}
-    alpha, output = samples.alpha.tolist(), samples.output.tolist()
-    for start, stop in pairwise(samples.offsets.tolist()):
-        node, last_output = 0, NONE
-        for row in range(start, stop):
-            if node_of_row[row] != node:
-                node = node_of_row[row]
-                last_outputs.setdefault(node, set()).add(last_output)
-            last_output = NONE if alpha[row] == NONE else output[row]
-    for node, outputs in last_outputs.items():
-        if len(outputs) == 1:
-            (tree.last_output[node],) = outputs
-
-
 # ---- folding -----------------------------------------------------------------
 
 
@@ -163,16 +144,14 @@ class Fold:
     """A merge that was made, with all that is needed to undo it.
 
     `agreeing` is the number of outputs that agreed, `merged` holds the pairs (state, into) that
-    became one, and `distance` their number of labels from the merge itself. `new_outputs` holds
-    the (state, α-input) that gained an output, `moved` the subtrees (parent, label, child) that
-    have another parent now.
+    became one, those nearest to the merge first. `new_outputs` holds the (state, α-input) that
+    gained an output, `moved` the subtrees (parent, label, child) that have another parent now.
     """
 
     tree: PrefixTree
     redirected: tuple[int, int, int]
     agreeing: int = 0
     merged: list[tuple[int, int]] = field(default_factory=list)
-    distance: list[int] = field(default_factory=list)
     new_outputs: list[tuple[int, int]] = field(default_factory=list)
     moved: list[tuple[int, int, int]] = field(default_factory=list)
 
@@ -253,10 +232,10 @@ def try_fold(
     """
     fold = Fold(tree, redirected=(parent, label, blue))
     tree.children[parent][label] = red
-    pairs = deque([(red, blue, 0)])
+    pairs = deque([(red, blue)])
     compared = 0
     while pairs and (horizon is None or compared < horizon):
-        into, state, distance = pairs.popleft()
+        into, state = pairs.popleft()
         agreeing = compatible(tree, into, state)
         if isinstance(agreeing, FoldConflict):
             fold.undo()
@@ -267,7 +246,6 @@ def try_fold(
         compared += len(tree.outputs[state])
         fold.agreeing += agreeing
         fold.merged.append((state, into))
-        fold.distance.append(distance)
         outputs, counts = tree.outputs[into], tree.counts[into]
         for alpha, output in tree.outputs[state].items():
             if alpha not in outputs:
@@ -281,7 +259,7 @@ def try_fold(
                 tree.children[into][child_label] = child
                 fold.moved.append((into, child_label, child))
             else:
-                pairs.append((target, child, distance + 1))
+                pairs.append((target, child))
     return fold
 
 
@@ -337,7 +315,7 @@ class RedBlue:
         Raises:
             StateLimitExceeded: as soon as there are more than `most_states`.
         """
-        while not self.done:
+        while self.blue:
             self.apply(order.decide(self))
             if most_states is not None and len(self.red) > most_states:
                 raise StateLimitExceeded
@@ -363,11 +341,6 @@ class RedBlue:
         self._is_red.add(state)
         for label, child in self.tree.children[state].items():
             self.blue[child] = (state, label)
-
-    @property
-    def done(self) -> bool:
-        """Whether no blue state is left."""
-        return not self.blue
 
     def blue_in_order(self) -> list[int]:
         """Return the blue states in shortlex order."""

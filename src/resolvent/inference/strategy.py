@@ -258,14 +258,14 @@ ENGINES: Final = ("native", "python")
 def engine_for(strategy: Strategy, requested: str) -> str:
     """Return the engine for a strategy: the requested one, or that of a strategy with one only.
 
-    A strategy that is not built in runs in Python, whatever is requested; a search natively, unless
-    Python is requested, which is refused.
+    A strategy that is not built in runs in Python, whatever is requested. Of the built-in ones,
+    Python has "edsm" and "rpni", and "auto" with these two in Python; it is refused for others.
     """
     if not isinstance(requested, str) or requested not in ENGINES:
         raise OptionError(f"unknown engine {quoted(requested)}: choose one of {', '.join(ENGINES)}")
     if strategy not in STRATEGIES.values():
         return "python"
-    if requested == "python" and not strategy.merges:
+    if requested == "python" and strategy not in (AUTO, EDSM, RPNI):
         raise OptionError(f"engine 'python' has no strategy '{strategy.name}': use engine 'native'")
     return requested
 
