@@ -481,11 +481,7 @@ _CLASSES: Final[dict[str, type[Machine]]] = {
 
 
 def machine_class(predicts: str) -> type[Machine]:
-    """Return the class of machines that predict a column.
-
-    >>> machine_class("reward").__name__, machine_class("cost").__name__
-    ('RewardMachine', 'Machine')
-    """
+    """Return the class of machines that predict a column."""
     return _CLASSES.get(predicts, Machine)
 
 

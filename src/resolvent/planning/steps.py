@@ -19,9 +19,9 @@ from resolvent.machines.tables import look_up
 from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.counts import CountTable, GroupedCounts, ReplayCounts
 from resolvent.replay.replaying import WITHOUT_ALPHABETS, MachineTables, replay_shard
-from resolvent.replay.steps import count_starts, count_steps, reward_codes_at_steps, state_column
+from resolvent.replay.steps import count_starts, count_steps, state_column
 from resolvent.traces import Label, Symbol, Vocabulary, label_text
-from resolvent.traces.schema import LABEL, OBSERVATION
+from resolvent.traces.schema import LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, codes_of
 
@@ -147,7 +147,7 @@ class StepPass:
         replay = replay_shard(self.tables, shard, shortest=False, unknown_states=True, states=True)
         rewards = self.rewards
         if self.by_reward and rewards is None:
-            rewards = reward_codes_at_steps(shard)
+            rewards = shard.rounded_codes[REWARD]
         return StepCounts(
             replace(replay, states={}, alphabets=WITHOUT_ALPHABETS),
             count_steps(shard, replay.states, reward=rewards, lag=bool(self.tables.timing.lag)),

@@ -79,10 +79,6 @@ class Alphabets:
             return _core.WHETHER_TERMINATED
         return self.columns.index(column)
 
-    def rounded_codes(self, column: str, digits: int) -> Codes:
-        """Return for each value of a column the code of its rounded value."""
-        return codes_of(rounded(self.values[column], digits), self.rounded[column], -1)
-
 
 @dataclass(frozen=True, eq=False)
 class CodedShard:
@@ -139,14 +135,18 @@ class CodedShard:
     @cached_property
     def columns(self) -> _core.TraceColumns:
         """The columns as the core replays them, rounded as machines see them."""
+        alphabets = self.alphabets
+        sizes = {name: len(alphabets.outputs(name)) for name in alphabets.values}
+        return core_columns(self.traces, self.rounded_codes, sizes)
+
+    @cached_property
+    def rounded_codes(self) -> Mapping[str, Codes]:
+        """The codes of every column, rounded as machines see them."""
         alphabets, codes = self.alphabets, dict(self.codes)
-        sizes = {name: len(values) for name, values in alphabets.values.items()}
-        for name in alphabets.rounded:
-            codes[name] = _core.recode(
-                codes[name], alphabets.rounded_codes(name, self.rounding[name])
-            )
-            sizes[name] = len(alphabets.rounded[name])
-        return core_columns(self.traces, codes, sizes)
+        for name, outputs in alphabets.rounded.items():
+            values = rounded(alphabets.values[name], self.rounding[name])
+            codes[name] = _core.recode(codes[name], codes_of(values, outputs, -1))
+        return codes
 
     def __getstate__(self) -> dict[str, Any]:
         # The core's columns cannot be pickled; they are computed again on demand.

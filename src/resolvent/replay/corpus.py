@@ -6,9 +6,8 @@ Input: a source of shards. Output: coded shards, samples of traces, and sums of 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from operator import add
-from threading import Lock
 from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
@@ -103,8 +102,6 @@ class Corpus:
         self.cache = cache
         self._coded: list[CodedShard] | None = None
         self._hashed: TraceDigest | None = None
-        self._hashing = Lock()
-        self._digest: str | None = None
         self._pool: Pool | None = None
         self._fetched: list[Numbered] = []
         if self.in_memory:
@@ -175,7 +172,7 @@ class Corpus:
         more.shards = _joined(self.shards, traces)
         more._first = np.append(self._first, self.traces + len(traces))
         more.steps = self.steps + traces.steps
-        more._digest = None
+        more.__dict__.pop("digest", None)
         more._fetched = list(self._fetched)
         more._pool = None  # of traces in memory it is made again, if it should be needed
         alone = CodedShard.alone(traces)
@@ -278,24 +275,20 @@ class Corpus:
         within = None if source is None else trace - int(self._first[shard])
         return StepLocation(trace, step, source, within)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The digest of all traces, as `TraceSet.digest` of them together would be."""
-        with self._hashing:  # computed once, also by several threads
-            if self._digest is None:
-                if self._hashed is None:
-                    self._hashed = sum(map(digested, self.coded()), TraceDigest())
-                self._digest = self._hashed.hexdigest(self.alphabets.values)
-            return self._digest
+        if self._hashed is None:
+            self._hashed = sum(map(digested, self.coded()), TraceDigest())
+        return self._hashed.hexdigest(self.alphabets.values)
 
     def __getstate__(self) -> dict[str, Any]:
         # Workers cannot be pickled, and codes follow from the traces.
-        replaced = {"_hashing": None, "_coded": None, "workers": Threads(), "cache": None}
-        return {**self.__dict__, "_digest": self.digest, **replaced}
+        replaced = {"_coded": None, "workers": Threads(), "cache": None}
+        return {"digest": self.digest, **self.__dict__, **replaced}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._hashing = Lock()
         if self.in_memory:
             self._coded = self._coded_shards()
 

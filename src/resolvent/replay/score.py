@@ -4,10 +4,9 @@ The counts of a replay say what machines in known states predict. If states are 
 prediction is the most likely output under the belief about states before the step.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,8 +196,7 @@ class _BeliefQueries:
     `states` are the machine's states in the joint ones. `query` is the query of each step, `number`
     the machine's number of each query in each joint state. `outcome` is the pair of query and
     output of each step, `chance` the probability of each pair in each joint state. `output` is each
-    step's output in the machine's codes, −1 for unknown ones; `values` and `codes` are those of the
-    traces.
+    step's output in the machine's codes, −1 for unknown ones.
     """
 
     machine: Machine
@@ -206,8 +204,6 @@ class _BeliefQueries:
     query: Numbers
     number: Numbers
     output: Codes
-    values: Sequence[Any]
-    codes: Codes
     outcome: Numbers
     chance: Floats
 
@@ -233,7 +229,7 @@ class _BeliefQueries:
         chance = _chances(
             machine, states, number[outcomes // width], (outcomes % width - 1).astype(np.int32)
         )
-        return cls(machine, states, query, number, output, values, codes, outcome, chance)
+        return cls(machine, states, query, number, output, outcome, chance)
 
 
 def _chances(machine: Machine, states: Codes, number: Numbers, output: Codes) -> Floats:
@@ -276,6 +272,7 @@ def _beliefs(belief: Belief, traces: TraceSet, queries: list[_BeliefQueries]) ->
 
 def _score_of_beliefs(queries: _BeliefQueries, beliefs: Floats, traces: TraceSet) -> MachineScore:
     machine, number = queries.machine, queries.number
+    values, codes = outputs_at_steps(machine, traces)
     columns = np.tile(queries.states, len(number)), np.ascontiguousarray(number.ravel())
     main = machine.predict(*columns).reshape(number.shape)
     basis_of = machine.basis_many(*columns).reshape(number.shape)
@@ -309,7 +306,7 @@ def _score_of_beliefs(queries: _BeliefQueries, beliefs: Floats, traces: TraceSet
                 action=traces.actions[int(traces.action_codes[row])],
                 state=int(queries.states[likeliest[position]]),
                 predicted=machine.outputs[int(predicted[position])],
-                actual=queries.values[int(queries.codes[row])],
+                actual=values[int(codes[row])],
                 generalized=bool(basis[position] == GENERALIZED_CODE),
             )
         of_best = np.minimum(forecast[np.arange(len(rows)), best], 1.0)

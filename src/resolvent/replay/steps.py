@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent import _core
 from resolvent.machines import Machine, Machines
 from resolvent.preprocess.samples import Histories, rounded
 from resolvent.replay.coded_shard import Alphabets, CodedShard
@@ -164,11 +163,3 @@ def count_starts(shard: CodedShard, states: Mapping[str, Codes]) -> CountTable:
 def state_column(name: str) -> str:
     """Return the column name of a machine's states; machines may have the names of columns."""
     return f"state of {name}"
-
-
-def reward_codes_at_steps(shard: CodedShard) -> Codes:
-    """Return the reward of every step, in the codes of the outputs of a Reward Machine."""
-    codes, alphabets = shard.codes[REWARD], shard.alphabets
-    if REWARD not in alphabets.rounded:
-        return codes
-    return _core.recode(codes, alphabets.rounded_codes(REWARD, shard.rounding[REWARD]))
