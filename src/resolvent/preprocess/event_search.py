@@ -298,7 +298,7 @@ class _Growth:
         if randomness and transitions:
             factors = 1.0 - randomness * self.random.random(len(transitions))
             transitions = [
-                _Transition(transition.gain * float(factor), *transition[1:])
+                transition._replace(gain=transition.gain * float(factor))
                 for transition, factor in zip(transitions, factors, strict=True)
             ]
         return sorted(transitions, key=lambda transition: (-transition.gain, *transition[1:]))

@@ -137,7 +137,7 @@ def supplement(traces: TraceSet, states: Codes) -> ObservationColumn:
     observed = traces.at_step(traces.observation_codes)
     keys, codes = distinct_pairs(observed, states, len(traces.observations), n_states)
     observation_codes, state_of_pair = np.divmod(keys, n_states)
-    observations = map(list(traces.observations).__getitem__, observation_codes.tolist())
+    observations = traces.observations.values(observation_codes)
     return Vocabulary(zip(observations, state_of_pair.tolist(), strict=True)), codes
 
 

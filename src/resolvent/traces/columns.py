@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from resolvent import _core
 from resolvent._util.validation import check_limit
-from resolvent.errors import TraceError, located
+from resolvent.errors import TraceError, located, locating
 from resolvent.traces.schema import (
     ACTION,
     BASIC_COLUMNS,
@@ -177,10 +177,8 @@ class ColumnBuilder:
         rows = row_bytes(values)
         for step, row in enumerate(rows):
             if row not in codes:
-                try:
+                with locating(f"step {step}"):
                     codes[row] = int(self._interners[name].encode([as_symbol(values[step])])[0])
-                except TraceError as error:
-                    raise located(f"step {step}", error) from error
         return np.fromiter(map(codes.__getitem__, rows), np.int32, len(rows))
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from resolvent._util.text import short
 from resolvent._util.validation import check_arguments, is_zero_dim, quoted
-from resolvent.errors import MissingExtra, OptionError, TraceError, located, locating
+from resolvent.errors import MissingExtra, OptionError, TraceError, locating
 from resolvent.traces.columns import (
     Column,
     EpisodeBuilder,
@@ -88,11 +88,9 @@ class TraceSet(Sequence[Trace]):
                 raise TraceError(
                     f"trace {number} is of type {type_name}: make it a resolvent.Trace"
                 )
-            try:
+            with locating(f"trace {number}"):
                 flags = {"terminated": trace.terminated, "truncated": trace.truncated}
                 episodes.add(trace.all_columns, **flags)
-            except TraceError as error:
-                raise located(f"trace {number}", error) from error
         vars(self).update(vars(TraceSet.from_episodes(episodes)))
 
     @classmethod
@@ -251,11 +249,7 @@ class TraceSet(Sequence[Trace]):
         if isinstance(index, slice):
             return self.take(np.arange(len(self))[index])
         number = range(len(self))[index]
-        steps, observed = self.rows_of(number)
-        columns = {
-            name: [values[code] for code in codes[observed if name in OBSERVED_COLUMNS else steps]]
-            for name, (values, codes) in self.all_columns.items()
-        }
+        columns = self.values_of(number)
         return Trace(
             columns.pop(OBSERVATION),
             columns.pop(LABEL),
@@ -265,6 +259,14 @@ class TraceSet(Sequence[Trace]):
             bool(self.truncated[number]),
             columns=columns,
         )
+
+    def values_of(self, trace: int) -> dict[str, list[Any]]:
+        """Return the columns of a trace by name."""
+        steps, observed = self.rows_of(trace)
+        return {
+            name: values.values(codes[observed if name in OBSERVED_COLUMNS else steps])
+            for name, (values, codes) in self.all_columns.items()
+        }
 
     def __iter__(self) -> Iterator[Trace]:
         return (self[number] for number in range(len(self)))
@@ -380,18 +382,18 @@ class TraceSet(Sequence[Trace]):
         if names is not None and len(names) != len(sets):
             raise OptionError(f"{len(names)} names for {len(sets)} sets of traces: name each")
         names = names or [f"trace set {number}" for number in range(len(sets))]
-        typical = next(filter(len, sets), sets[0] if sets else TraceSet())
+        named = [(traces, name) for traces, name in zip(sets, names, strict=True) if len(traces)]
+        named = named or [(sets[0] if sets else TraceSet(), "")]
+        parts = [traces for traces, _ in named]
         common = JointVocabularies()
-        for traces, name in zip(sets, names, strict=True):
-            if len(traces) or traces is typical:
-                common.add(traces.values, name)
-        parts = [traces for traces in sets if len(traces)] or [typical]
-        codes = [common.codes(part) for part in parts] if sets else [typical.codes]
+        for traces, name in named:
+            common.add(traces.values, name)
+        codes = [common.codes(part) for part in parts]
         lengths = [np.diff(part.offsets) for part in parts]
         return TraceSet.taking_over(
             {
                 name: (values, np.concatenate([part[name] for part in codes]))
-                for name, values in (common.values() or typical.values).items()
+                for name, values in common.values().items()
             },
             offsets=np.append(0, np.cumsum(np.concatenate(lengths))),
             terminated=np.concatenate([part.terminated for part in parts]),

@@ -55,6 +55,10 @@ class Vocabulary(Sequence[V], Generic[V]):
         """Return the code of a value, or None when it is not in the vocabulary."""
         return self._codes.get(value)
 
+    def values(self, codes: Codes) -> list[V]:
+        """Return the values with these codes."""
+        return list(map(self._values.__getitem__, codes.tolist()))
+
     def codes(self, values: Iterable[Any], missing: int) -> Iterator[int]:
         """Return the code of each value, or `missing` where it is not in the vocabulary."""
         return map(self._codes.get, values, repeat(missing))

@@ -188,11 +188,12 @@ def _step_columns(
 
 def json_lines(traces: TraceSet) -> Iterator[bytes]:
     """Yield one line for each trace, with labels as sorted lists."""
-    labels = [sorted(label) for label in traces.labels]
-    for number, columns in enumerate(_values_by_episode(traces, labels)):
+    propositions: dict[Label, Any] = {label: sorted(label) for label in traces.labels}
+    for number in range(len(traces)):
+        columns = traces.values_of(number)
         episode = _Episode(
             columns.pop(OBSERVATION),
-            columns.pop(LABEL),
+            [propositions[label] for label in columns.pop(LABEL)],
             columns.pop(ACTION),
             columns.pop(REWARD, UNSET),
             bool(traces.terminated[number]),
@@ -305,12 +306,12 @@ def paper_lines(traces: TraceSet) -> Iterator[bytes]:
             f"the paper's format holds rewards and no further columns, but these traces have "
             f"{names}: write jsonl or parquet instead"
         )
-    spellings = [_spelling(label) for label in traces.labels]
-    for columns in _values_by_episode(traces, spellings):
+    spellings = {label: _spelling(label) for label in traces.labels}
+    for columns in map(traces.values_of, range(len(traces))):
         actions, rewards = columns[ACTION], columns[REWARD]
         actions.append(actions[-1])
         rewards.append(rewards[-1])
-        heads = zip(columns[LABEL], columns[OBSERVATION], strict=True)
+        heads = zip(map(spellings.get, columns[LABEL]), columns[OBSERVATION], strict=True)
         yield msgspec.json.encode(list(zip(heads, actions, rewards, strict=True))) + b"\n"
 
 
@@ -377,21 +378,3 @@ def _first_not_finite(value: Any, path: str) -> tuple[str, float] | None:
     elif isinstance(value, dict):
         parts = {f"{path}.{key}": part for key, part in value.items()}
     return next(filter(None, (_first_not_finite(part, at) for at, part in parts.items())), None)
-
-
-def _values_by_episode(
-    traces: TraceSet, label_values: Sequence[Any]
-) -> Iterator[dict[str, list[Any]]]:
-    """Yield the columns of each trace by name, with labels from `label_values` by code."""
-    columns = [
-        (name, list(label_values if name == LABEL else values).__getitem__, codes)
-        for name, (values, codes) in traces.all_columns.items()
-    ]
-    for trace in range(len(traces)):
-        steps, observed = traces.rows_of(trace)
-        yield {
-            name: list(
-                map(value_of, codes[observed if name in OBSERVED_COLUMNS else steps].tolist())
-            )
-            for name, value_of, codes in columns
-        }

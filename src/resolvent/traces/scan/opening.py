@@ -128,10 +128,10 @@ def read_files(
     if schema.layout == "traces":
         names = [rows.spans[0][0] for rows in read]
         parts = [
-            traces_of_table(rows.table, schema, rows.location, name)
-            for name, rows in zip(names, read, strict=True)
+            traces_of_table(rows.table, schema, rows.location, name).traces
+            for rows, name in zip(read, names, strict=True)
         ]
-        return TableTraces(TraceSet.concatenate((part.traces for part in parts), names), False)
+        return TableTraces(TraceSet.concatenate(parts, names), is_sorted=False)
     together = Rows(joined([rows.table for rows in read]), tuple(rows.spans[0] for rows in read))
     return traces_of_table(together.table, schema, together.location, files[0].name)
 

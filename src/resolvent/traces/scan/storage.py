@@ -203,34 +203,30 @@ class StoredFiles:
 
         With `skips` the file may be damaged or gone.
         """
+        stored, constants = self.files[number], self.constants(number)
         try:
-            return self._footer(number, episode)
+            with _open(stored) as source, _parquet_errors(stored):
+                fingerprint = _fingerprint_of(stored, source)
+                if source.read(_LARGE_READ)[: len(_MAGIC)] != _MAGIC:
+                    raise DamagedFile(
+                        "is not a Parquet file: read it with read_traces in the format that it "
+                        "has, or with read_table or read_log"
+                    )
+                source.seek(0)
+                metadata = pq.read_metadata(source)
+                groups = tuple(
+                    metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)
+                )
+                schema = metadata.schema.to_arrow_schema()
+                bounds: tuple[Bounds | None, ...] = (None,) * len(groups)
+                if episode:
+                    bounds = _bounds(source, metadata, schema, episode, constants)
+                return Footer(stored.name, constants, fingerprint, schema, groups, bounds)
         except DamagedFile as error:
             if not skips:
                 raise
-            name, constants = self.files[number].name, self.constants(number)
-            return Footer(name, constants, Fingerprint(-1, None), pa.schema([]), error=str(error))
-
-    def _footer(self, number: int, episode: Sequence[str]) -> Footer:
-        stored, constants = self.files[number], self.constants(number)
-        with _open(stored) as source, _parquet_errors(stored):
-            fingerprint = _fingerprint_of(stored, source)
-            start = source.read(_LARGE_READ)[: len(_MAGIC)]
-            if start != _MAGIC:
-                raise DamagedFile(
-                    "is not a Parquet file: read it with read_traces in the format that it has, or "
-                    "with read_table or read_log"
-                )
-            source.seek(0)
-            metadata = pq.read_metadata(source)
-            groups = tuple(
-                metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)
-            )
-            schema = metadata.schema.to_arrow_schema()
-            bounds: tuple[Bounds | None, ...] = (None,) * len(groups)
-            if episode:
-                bounds = _bounds(source, metadata, schema, episode, constants)
-            return Footer(stored.name, constants, fingerprint, schema, groups, bounds)
+            unread = Fingerprint(-1, None), pa.schema([])
+            return Footer(stored.name, constants, *unread, error=str(error))
 
 
 def _bounds(
