@@ -13,7 +13,15 @@ from noisy_worlds import loaded_die, noisy_house
 from resolvent._util.text import visible
 from resolvent.machines.tables import AlternativeTransitions, Support
 from resolvent.viz.dot import edges, to_dot
-from resolvent.viz.picture import MOST_ARROWS, picture_of, set_in_lines, shortened, width
+from resolvent.viz.picture import (
+    MOST_ARROWS,
+    listed,
+    picture_of,
+    set_in_lines,
+    shortened,
+    successor_line,
+    width,
+)
 from resolvent.viz.svg import to_svg
 
 OPEN_SANS = Path(find_spec("ttf_opensans").origin).parent / "ttf" / "OpenSans-Regular.ttf"
@@ -277,3 +285,10 @@ def test_lines_hold_all_parts_in_order(parts):
 
 def test_right_to_left_has_a_line_for_itself():
     assert set_in_lines(["a", "שלום", "b", "c"], 10, 200) == ["a,", "שלום,", "b, c"]
+
+
+def test_lists_name_the_first_and_count_the_others():
+    labels = [f"label {number}" for number in range(12)]
+    assert successor_line("→ 7", labels) == "→ 7: label 0, 11 more"
+    assert listed(["key", "bell", "lamp"]) == "key, bell, lamp"
+    assert listed(["key", "bell", "lamp"], 9) == "key, bell, … and 1 more"

@@ -9,7 +9,7 @@ from noisy_worlds import noisy_house
 from resolvent.evaluation.evidence import collect_evidence
 from resolvent.viz.report.machine import MOST_IN_MATRIX
 from resolvent.viz.report.page import contents, score_summary
-from resolvent.viz.report.traces import MOST_STEPS, grid_map
+from resolvent.viz.report.traces import MOST_STEPS, cells_of, grid_map
 from synthetic_pair import synthetic
 from worlds import random_world
 
@@ -258,3 +258,9 @@ def test_answers_that_vary_are_shown_with_their_share():
     data = {answer["query"]: answer["output"] for answer in rows[1]["outputs"]}
     share = machines.transition.distribution(1, "corridor", "up")["cyanroom"]
     assert data["(corridor, up)"] == f"cyanroom {share:.0%}"
+
+
+def test_cells_of_observations():
+    assert cells_of([0, 1, 2, 3]) == {0: (0, 0), 1: (0, 1), 2: (1, 0), 3: (1, 1)}
+    assert cells_of([(0, 0), (3, 1), (2, 2), (3, 3)])[3, 1] == (3, 1)
+    assert cells_of(["hall", "attic", "cellar", "stairs"]) is None

@@ -7,11 +7,12 @@ from report_worlds import lamp_traces, lamps
 import resolvent as rs
 from resolvent.errors import OptionError
 from resolvent.evaluation.evidence import collect_evidence
+from resolvent.machines import UNSEEN
 from resolvent.traces.symbols import as_symbol
 from resolvent.viz import thumbnails as galleries
 from resolvent.viz.report.learning import policy
 from resolvent.viz.report.page import contents
-from resolvent.viz.thumbnails import Gallery
+from resolvent.viz.thumbnails import Gallery, value_text
 
 OFF, ON = map(as_symbol, lamps())
 
@@ -130,3 +131,8 @@ def test_a_function_that_draws_badly_is_told_in_one_line(draw, message):
     with pytest.raises(OptionError, match=message) as caught:
         Gallery(draw).caption("hall")
     assert "\n" not in str(caught.value)
+
+
+def test_values_as_text():
+    values = "hall", 1.0, (1, 2), UNSEEN
+    assert [*map(value_text, values)] == ["hall", "1", "(1, 2)", "never seen"]

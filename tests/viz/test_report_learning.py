@@ -8,7 +8,7 @@ import resolvent as rs
 from resolvent.planning.plan_io import PlanFile, Row
 from resolvent.rl.q_table import Curve
 from resolvent.viz.report import learning
-from resolvent.viz.report.learning import curve, read_policy, read_returns
+from resolvent.viz.report.learning import bounds_text, curve, read_policy, read_returns
 from resolvent.viz.thumbnails import Gallery
 
 EMPTY = Curve(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))
@@ -103,3 +103,17 @@ def test_a_result_shows_the_policy_and_its_curve(house, tmp_path):
     result.report(tmp_path / "planned.html", policy=rs.plan(result, traces))
     page = (tmp_path / "planned.html").read_text(encoding="utf-8")
     assert '"curve":null,"policy":{"states":' in page
+
+
+@pytest.mark.parametrize(
+    ("bounds", "text"),
+    [
+        ((0.5, 0.5), "0.5"),
+        ((0.5, 2.0), "0.5 to 2"),
+        ((0.5, None), "0.5 or more"),
+        ((None, 2.0), "2 or less"),
+        ((None, None), "unknown"),
+    ],
+)
+def test_bounds_as_text(bounds, text):
+    assert bounds_text(*bounds) == text

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from resolvent.viz import terminal
-from resolvent.viz.terminal import Amount, ProgressBar
+from resolvent.viz.terminal import Amount, ProgressBar, duration, pace_text, rate
 
 
 class Screen(io.StringIO):
@@ -149,3 +149,12 @@ def test_what_takes_long_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
         assert shown.getvalue() == ""
         bar.announce("waiting for Ray", at_once=True)
         assert "waiting for Ray" in shown.getvalue()
+
+
+def test_durations_and_rates_as_text() -> None:
+    assert [*map(duration, (0.4, 59.6, 754, 7322))] == ["0 s", "1:00", "12:34", "2:02:02"]
+    assert duration(36000) == "10:00:00"
+    assert pace_text(10, 0.25, Amount(4e9, "B")) == "100 MB/s, 30 s left"
+    assert (pace_text(10, 0.25), pace_text(90, 0.0)) == ("30 s left", "1:30 so far")
+    assert (rate(1_234_567, "B"), rate(12_345, "steps")) == ("1.23 MB/s", "12.3k steps/s")
+    assert (rate(3.21, "episodes"), rate(0.05, "runs")) == ("3.21 episodes/s", "3 runs/min")

@@ -11,7 +11,7 @@ from resolvent._util.text import visible
 from resolvent.machines import TransitionMachine
 from resolvent.traces import Vocabulary
 from resolvent.viz.dot import edges, to_dot, to_mermaid
-from resolvent.viz.text import table, to_text
+from resolvent.viz.text import short_name, table, to_text
 from vending_machine import log
 
 HOSTILE = [
@@ -230,3 +230,7 @@ def test_machines_of_worlds_keep_their_tables():
     assert "reached after" not in to_text(of_log)
     house = rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50))
     assert "reached after" in to_text(house.machines.transition)
+
+
+def test_short_names_of_machines():
+    assert [*map(short_name, ("transition", "reward", "cost"))] == ["TM", "RM", "cost"]

@@ -112,6 +112,8 @@ def test_every_letter_and_digit_has_a_shape_of_its_own() -> None:
     assert len(shapes) == len(text)
     assert np.array_equal(text_pixels("é", 1), text_pixels("?", 1))
     assert text_pixels("abc", 2).shape == (10, 22)
+    rows = ["".join(".#"[dot] for dot in row) for row in text_pixels("Hi", 1).tolist()]
+    assert rows == ["#.#.###", "#.#..#.", "###..#.", "#.#..#.", "#.#.###"]
     assert text_pixels("", 3).shape == (15, 0)
 
 

@@ -23,10 +23,9 @@ from resolvent.evaluation.completeness import (
     supports_of,
     weigh_completeness,
 )
-from resolvent.evaluation.experiments import Experiment, ExperimentDesigner
+from resolvent.evaluation.experiments import Experiments
 from resolvent.evaluation.holdout import Holdout, calibration_of, split
 from resolvent.evaluation.observed import (
-    LazySequence,
     Numbers,
     SampledSteps,
     most_frequent,
@@ -191,7 +190,7 @@ class MachineEvidence:
     observed_transitions: CountTable = field(repr=False, hash=False)
     separations: Separations = field(compare=False)
     completeness: Completeness
-    experiments: LazySequence[Experiment] = field(compare=False)
+    experiments: Experiments = field(compare=False)
     alternatives: AlternativeTransitions | None = field(repr=False, compare=False)
     weakness: Weakness = field(repr=False, compare=False)
 
@@ -459,14 +458,13 @@ def _machine_evidence(
         completeness = check_completeness(steps, offsets, transitions, varying, unknown, listener)
     completeness = replace(completeness, part=sample)
     transition = machines.transition if "transition" in machines else None
-    designer = ExperimentDesigner(completeness, varying, separations, transition, steps, offsets)
     return MachineEvidence(
         machine,
         outputs,
         transitions,
         separations,
         completeness,
-        designer.experiments(),
+        Experiments(completeness, varying, separations, transition, steps, offsets),
         alternatives,
         weakness_of(machine, counts.sequences[machine.name]),
     )

@@ -188,8 +188,8 @@ def _output(
 # --- Experiments that fill gaps of the evidence --------------------------------------------------
 
 
-class ExperimentDesigner:
-    """Designs experiments for one machine.
+class Experiments(LazySequence[Experiment]):
+    """The experiments for one machine, each built on access.
 
     First come pairs of states that nothing distinguishes, then labels never read in a state,
     then the first label sequence that might reach another state. Queries to a supplemented
@@ -226,11 +226,8 @@ class ExperimentDesigner:
             if state in self._joint
         ]
         self._last = self._for_sequence(completeness)
-
-    def experiments(self) -> LazySequence[Experiment]:
-        """Return all experiments, each built on access."""
         number = len(self._inseparable) + len(self._unread) + (self._last is not None)
-        return LazySequence(number, self._experiment)
+        super().__init__(number, self._experiment)
 
     def _experiment(self, index: int) -> Experiment:
         if index < len(self._inseparable):

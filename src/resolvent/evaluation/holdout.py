@@ -171,12 +171,8 @@ class Holdout:
 
     def __add__(self, other: "Holdout") -> "Holdout":
         """Return the counts of both sets of traces."""
-        return Holdout(
-            self.traces + other.traces,
-            self.failures + other.failures,
-            self.wrong + other.wrong,
-            self.assumed_wrong + other.assumed_wrong,
-        )
+        counts = ("traces", "failures", "wrong", "assumed_wrong")
+        return Holdout(*(getattr(self, name) + getattr(other, name) for name in counts))
 
     @property
     def is_new(self) -> bool:

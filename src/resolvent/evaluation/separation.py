@@ -81,11 +81,7 @@ class OutputSupport:
 
 
 def times(count: int) -> str:
-    """Write how often something was observed.
-
-    >>> times(1), times(1200)
-    ('once', '1,200 times')
-    """
+    """Write how often something was observed."""
     return "once" if count == 1 else f"{count:,} times"
 
 

@@ -6,6 +6,7 @@ Input: the steps of a machine, shard by shard. Output: weak states, rare transit
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import add
 from typing import Final
 
 import numpy as np
@@ -109,12 +110,7 @@ class SequenceCounts:
         )
 
     def __add__(self, other: "SequenceCounts") -> "SequenceCounts":
-        return SequenceCounts(
-            self.entered + other.entered,
-            self.transitions + other.transitions,
-            self.spent + other.spent,
-            self.steps + other.steps,
-        )
+        return SequenceCounts(*map(add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True)

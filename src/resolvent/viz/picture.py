@@ -122,11 +122,7 @@ def _successor_lines(state: int, folded: list[Edge]) -> tuple[str, ...]:
 
 
 def successor_line(target: str, labels: Sequence[str]) -> str:
-    """Name the labels that fit in a line, and count the others.
-
-    >>> successor_line("→ 7", [f"label {number}" for number in range(12)])
-    '→ 7: label 0, 11 more'
-    """
+    """Name the labels that fit in a line, and count the others."""
     for count in range(min(len(labels), _MOST_LABELS), 0, -1):
         line = f"{target}: {', '.join(_first(labels, count))}"
         if width(line, SUCCESSOR_SIZE) <= _SUCCESSOR_WIDTH:
@@ -272,11 +268,7 @@ def _cut(text: str, length: int) -> str:
 
 
 def listed(texts: Sequence[str], most: int = MOST_LISTED) -> str:
-    """List texts of at most about `most` characters, and the number of the others.
-
-    >>> listed(["key", "bell", "lamp"]), listed(["key", "bell", "lamp"], 9)
-    ('key, bell, lamp', 'key, bell, … and 1 more')
-    """
+    """List texts of at most about `most` characters, and the number of the others."""
     parts: list[str] = []
     length = 0
     for text in texts:

@@ -6,6 +6,7 @@ Rich is imported at the first use: most work is over before a bar appears.
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -138,11 +139,7 @@ def _new_bar(has_fraction: bool) -> "Progress":
 
 
 def pace_text(seconds: float, fraction: float, of: Amount | None = None) -> str:
-    """Return the mean rate and the remaining time; at the very start, the time so far.
-
-    >>> pace_text(10, 0.25, Amount(4e9, "B")), pace_text(10, 0.25), pace_text(90, 0.0)
-    ('100 MB/s, 30 s left', '30 s left', '1:30 so far')
-    """
+    """Return the mean rate and the remaining time; at the very start, the time so far."""
     if fraction < _LEAST_FRACTION or seconds < _LEAST_SECONDS:
         return f"{duration(seconds)} so far"
     left = f"{duration(seconds * (1 - min(fraction, 1.0)) / fraction)} left"
@@ -150,11 +147,7 @@ def pace_text(seconds: float, fraction: float, of: Amount | None = None) -> str:
 
 
 def rate(per_second: float, unit: str) -> str:
-    """Write a rate per second, or per minute or hour if it is low.
-
-    >>> rate(1_234_567, "B"), rate(12_345, "steps"), rate(3.21, "episodes"), rate(0.05, "runs")
-    ('1.23 MB/s', '12.3k steps/s', '3.21 episodes/s', '3 runs/min')
-    """
+    """Write a rate per second, or per minute or hour if it is low."""
     per, name = next(
         (period for period in ((1, "s"), (60, "min")) if per_second * period[0] >= 1), (3600, "h")
     )
@@ -165,17 +158,9 @@ def rate(per_second: float, unit: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a duration.
-
-    >>> duration(0.4), duration(59.6), duration(754), duration(7322)
-    ('0 s', '1:00', '12:34', '2:02:02')
-    """
+    """Write a duration."""
     rounded = round(seconds)
-    if rounded < 60:
-        return f"{rounded} s"
-    minutes, rest = divmod(rounded, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{rounded} s" if rounded < 60 else str(timedelta(seconds=rounded)).lstrip("0:")
 
 
 def show(*blocks: "RenderableType", wrapped: bool = True) -> None:

@@ -68,11 +68,7 @@ def output_name(machine: Machine) -> str:
 
 
 def short_name(name: str) -> str:
-    """Return the short name of a machine, which may be named by any column.
-
-    >>> short_name("transition"), short_name("reward"), short_name("cost")
-    ('TM', 'RM', 'cost')
-    """
+    """Return the short name of a machine, which may be named by any column."""
     return _SHORT_NAMES.get(name) or visible(name)
 
 

@@ -141,11 +141,7 @@ Caption: TypeAlias = str | dict[str, Any]
 
 
 def value_text(value: Any) -> str:
-    """Write an observation, an action or a reward.
-
-    >>> value_text("hall"), value_text(1.0), value_text((1, 2)), value_text(UNSEEN)
-    ('hall', '1', '(1, 2)', 'never seen')
-    """
+    """Write an observation, an action or a reward."""
     if value is UNSEEN:
         return "never seen"
     return short(f"{value:g}" if isinstance(value, float) else symbol_text(value))

@@ -101,11 +101,7 @@ class Picture:
 
 
 def checklist(items: Mapping[str, bool]) -> str:
-    """Write finished and unfinished tasks, for a caption.
-
-    >>> checklist({"Coffee": True, "Stair": False})
-    '[x] Coffee  [ ] Stair'
-    """
+    """Write finished and unfinished tasks, for a caption."""
     return "  ".join(f"[{'x' if done else ' '}] {name}" for name, done in items.items())
 
 
@@ -197,16 +193,7 @@ _WIDTH, _SMALLEST, _LARGEST = 480, 18, 72
 
 
 def text_pixels(text: str, scale: int) -> NDArray[np.bool_]:
-    """Return the pixels of one line of text; unknown characters are question marks.
-
-    >>> for row in text_pixels("Hi", scale=1).tolist():
-    ...     print("".join("#" if dot else "." for dot in row))
-    #.#.###
-    #.#..#.
-    ###..#.
-    #.#..#.
-    #.#.###
-    """
+    """Return the pixels of one line of text; unknown characters are question marks."""
     digits = [list(map(int, _ROWS.get(character, _ROWS["?"]))) for character in text.upper()]
     rows = np.array(digits, np.uint8).reshape(-1, _GLYPH_HEIGHT, 1)
     dots = rows & np.array([4, 2, 1, 0], np.uint8) > 0  # the last column is a gap

@@ -182,10 +182,6 @@ def random_grid_world(
 
     The defaults are the paper's. Labels lie on all cells with both coordinates
     odd. Worlds with a shortcoming are rejected, so the same seed gives the same world.
-
-    >>> world = random_grid_world(0)
-    >>> len(world.tm_transitions), len(world.rm_transitions), world == random_grid_world(0)
-    (7, 3, True)
     """
     check_at_least(0, seed=seed)
     check_at_least(1, size=size, labels=labels, tm_states=tm_states)

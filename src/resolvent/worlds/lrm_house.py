@@ -79,11 +79,7 @@ def _seen_from(cell: Cell, corner: str) -> bool:
 
 
 def _view(cell: Cell, objects: Sequence[str]) -> str:
-    """Return the observation of a cell and of the objects visible from there.
-
-    >>> _view((8, 2), []), _view((3, 2), ["west key", "east key"])
-    ('8,2', '3,2: west key, east key')
-    """
+    """Return the observation of a cell and of the objects visible from there."""
     position = f"{cell[0]},{cell[1]}"
     return f"{position}: {', '.join(objects)}" if objects else position
 

@@ -195,14 +195,7 @@ class Mechanics:
         return (self.slip > 0) + (self.chances > 1)
 
     def realize(self, actions: NDArray[np.int64], drawn: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the realized actions: `drawn` is [step, draw], uniform from 0 to 1.
-
-        >>> from dataclasses import replace
-        >>> from resolvent.worlds import House
-        >>> slippery = replace(House().mechanics, slip=0.2)
-        >>> slippery.realize(np.array([4, 4, 4]), np.array([[0.0], [0.199], [0.5]])).tolist()
-        [0, 3, 4]
-        """
+        """Return the realized actions: `drawn` is [step, draw], uniform from 0 to 1."""
         alternatives = len(self.actions) - 1
         realized = actions
         if self.slip > 0 and alternatives > 0:

@@ -8,6 +8,7 @@ Paper: the appendix "Ablation Study Environment Generation".
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -228,9 +229,7 @@ def _world_of(file: WorldFile) -> GridWorld:
     def rm_state(name: str) -> int:
         return order[_state(name, rm_states)]
 
-    def tm_state(name: str) -> int:
-        return _state(name, tm_states)
-
+    tm_state = partial(_state, states=tm_states)
     tm_rows = [[state] * n_labels for state in range(tm_states)]
     _fill(tm_rows, tm.transitions, tm_state, tm_state)
     rm_rows = [[state] * n_labels for state in range(rm_states)]

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvent.evaluation.diagnosis.steps import OutputTally
+from resolvent.evaluation.diagnosis.columns import in_one_trace
+from resolvent.evaluation.diagnosis.steps import OutputTally, outcomes_text, shortened
+from resolvent.evaluation.separation import times
 
 LARGE = 2**61  # four times that does not fit into 64 bits
 
@@ -30,3 +32,16 @@ def test_a_tally_counts_as_a_counter_does(rows, scale):
     assert total[query] - most[query] == max(total[q] - most[q] for q in total)
     assert sum(count for _, count in counts) == total[query]
     assert counts[0][1] == most[query]
+
+
+def test_queries_of_one_trace():
+    rows = np.array([0, 0, 2, 2]), np.array([0, 0, 0, 1])
+    assert in_one_trace(*rows, 3).tolist() == [True, True, False]
+
+
+def test_outcomes_and_counts_as_text():
+    assert outcomes_text({"attic": 3, "hall": 1}, 2) == "attic (3×) or hall (1×)"
+    many = "a (1×), b (1×), c (1×), d (1×) or 5 others"
+    assert outcomes_text(dict.fromkeys("abcdefg", 1), 9) == many
+    assert (times(1), times(1200)) == ("once", "1,200 times")
+    assert (shortened("hall"), len(shortened("a" * 1000))) == ("hall", 61)

@@ -134,9 +134,6 @@ def in_one_trace(query: NDArray[Any], trace: Int64s, queries: int) -> NDArray[np
     """Return for each query whether at most one trace has it.
 
     The numbers of traces must be in ascending order.
-
-    >>> in_one_trace(np.array([0, 0, 2, 2]), np.array([0, 0, 0, 1]), 3).tolist()
-    [True, True, False]
     """
     first, last = np.zeros((2, queries), np.int64)
     # Of repeated assignments to an index, the last one stays.

@@ -143,13 +143,7 @@ class Steps:
 
 
 def outcomes_text(outcomes: dict[str, int], of: int) -> str:
-    """Write outputs and their counts, the first few of `of`.
-
-    >>> outcomes_text({"attic": 3, "hall": 1}, 2)
-    'attic (3×) or hall (1×)'
-    >>> outcomes_text(dict.fromkeys("abcdefg", 1), 9)
-    'a (1×), b (1×), c (1×), d (1×) or 5 others'
-    """
+    """Write outputs and their counts, the first few of `of`."""
     texts = [f"{value} ({count:,}×)" for value, count in outcomes.items()]
     if of > _OUTCOMES_SHOWN + 1:
         texts[_OUTCOMES_SHOWN:] = [f"{of - _OUTCOMES_SHOWN:,} others"]
@@ -157,10 +151,6 @@ def outcomes_text(outcomes: dict[str, int], of: int) -> str:
 
 
 def shortened(symbol: Symbol) -> str:
-    """Write a symbol, or the beginning of a long one.
-
-    >>> shortened("hall"), len(shortened("a" * 1000))
-    ('hall', 61)
-    """
+    """Write a symbol, or the beginning of a long one."""
     text = symbol_text(symbol)
     return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"

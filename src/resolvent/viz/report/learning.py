@@ -91,13 +91,7 @@ def _expected(row: Row) -> float:
 
 
 def bounds_text(lower: float | None, upper: float | None) -> str:
-    """Write the bounds of a value; None is infinite.
-
-    >>> bounds_text(0.5, 0.5), bounds_text(0.5, 2.0), bounds_text(0.5, None)
-    ('0.5', '0.5 to 2', '0.5 or more')
-    >>> bounds_text(None, None)
-    'unknown'
-    """
+    """Write the bounds of a value; None is infinite."""
     if lower is None:
         return "unknown" if upper is None else f"{upper:.4g} or less"
     if upper is None:

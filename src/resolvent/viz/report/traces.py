@@ -141,15 +141,7 @@ def grid_map(machines: Machines, evidence: Evidence) -> dict[str, Any] | None:
 
 
 def cells_of(observations: list[Symbol]) -> dict[Symbol, Cell] | None:
-    """Return the cell of each observation, if they can lie on a grid.
-
-    >>> cells_of([0, 1, 2, 3])
-    {0: (0, 0), 1: (0, 1), 2: (1, 0), 3: (1, 1)}
-    >>> cells_of([(0, 0), (3, 1), (2, 2), (3, 3)])[3, 1]
-    (3, 1)
-    >>> cells_of(["hall", "attic", "cellar", "stairs"]) is None
-    True
-    """
+    """Return the cell of each observation, if they can lie on a grid."""
     if len(observations) < _LEAST_CELLS:
         return None
     numbers = [value for value in observations if type(value) is int and value >= 0]
