@@ -53,11 +53,6 @@ class Conflict:
     """Two steps that no deterministic machine over these labels can explain together.
 
     Its text is the message of the error. The fields are those of `ContradictoryTraces`.
-
-    >>> steps = StepLocation(0, 0), StepLocation(1, 0)
-    >>> print(Conflict("reward", steps, (0, 1), (7, 8), ((0, 1), (1, 1)), (), False, "wait"))
-    trace 0, step 0 and trace 1, step 0 have different rewards for (7, 8) before any label \
-is read: 0 and 1; wait
     """
 
     output: str

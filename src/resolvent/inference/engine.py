@@ -120,7 +120,8 @@ SEARCH_BUDGET: Final = 6_000_000_000
 """Maximum number of nodes that a search visits: 20 to 40 s at 10,000 steps if it finds nothing."""
 
 SEEDS: Final = 4
-"""Number of searches. A constant: if it were the number of workers, machines would depend on it."""
+"""Number of seeds tried in parallel. A constant: if it were the number of workers, results would
+depend on it."""
 
 EASY: Final = 1 / 64
 """Share of the effort that is first spent in one search: half a second at most. If that proves its

@@ -20,7 +20,7 @@ from resolvent import _core
 from resolvent._util.parallel import Progress, Workers
 from resolvent._util.text import amount
 from resolvent.errors import TimeLimitReached
-from resolvent.inference.engine import NO_LIMITS, Limits
+from resolvent.inference.engine import NO_LIMITS, SEEDS, Limits
 from resolvent.inference.exact_solver import (
     SLICES,
     UNTIMED_SLICES,
@@ -38,10 +38,6 @@ from resolvent.preprocess.timing import NONE
 
 ALONE: Final = 2 * SLICES
 """Number of solver slices after which the workers, if any, take over: a second or two."""
-
-SEEDS: Final = 4
-"""Number of seeds with which the same is tried. A constant: if it were the number of workers,
-undecided results would depend on it."""
 
 SIZES: Final = 4
 """Number of sizes tried in parallel. Machines with many more states than needed are harder to find

@@ -143,13 +143,7 @@ class MinimalityProof:
         return to_builtins(self, attributes, names={"lower_bound": "at_least"})
 
     def __str__(self) -> str:
-        """Return the proof in one line.
-
-        >>> print(MinimalityProof(7, 7, unique=True))
-        7 states, proven minimal: 6 are impossible; unique
-        >>> print(MinimalityProof(9, 6))
-        at most 9 states, at least 6: not proven (time ran out)
-        """
+        """Return the proof in one line."""
         states = amount(self.states, "state")
         if not self.proven:
             return f"at most {states}, at least {self.lower_bound:,}: not proven (time ran out)"

@@ -80,8 +80,6 @@ to start than the digest of fewer."""
 
 Numbers: TypeAlias = NDArray[np.int64]
 
-_NO_FITS: Mapping[str, MachineFit] = MappingProxyType({})
-
 
 def refine(context: InferenceContext, corpus: Corpus) -> InferenceResult | Conflict:
     """Infer machines without noise from a corpus."""
@@ -207,7 +205,7 @@ class RefinementLoop:
     def learn(
         self,
         chosen: Numbers,
-        known: Mapping[str, MachineFit] = _NO_FITS,
+        known: Mapping[str, MachineFit] = MappingProxyType({}),
         most_states: int | None = None,
     ) -> Conflict | None:
         """Learn machines from some traces; return a conflict if there are none.

@@ -360,12 +360,7 @@ class InferenceResult:
 
 
 def machines_of_result(machines: Machines | InferenceResult) -> Machines:
-    """Return the machines of a result, or the machines themselves; anything else is an error.
-
-    >>> machines_of_result("machines.json")
-    Traceback (most recent call last):
-    resolvent.errors.ModelError: a str is not a set of machines: load the file with rs.load
-    """
+    """Return the machines of a result, or the machines themselves; anything else is an error."""
     if isinstance(machines, InferenceResult):
         return machines.machines
     if isinstance(machines, Machines):

@@ -131,17 +131,6 @@ def denoise_labels(
     If there is none, return the reason. Labels are latent if errors concentrate on few sources.
     `timing` says whether the first label of an episode counts; `share` is the share of wrong
     labels, if known.
-
-    >>> from resolvent.traces import Trace
-    >>> labels = [None, "key", "key", "key", None]
-    >>> traces = TraceSet([Trace(["hall", "attic"] * 20, labels * 8, ["walk"] * 39)])
-    >>> print(denoise_labels(traces))
-    labels are independent of observations and actions
-    >>> labels = ([None, "key"] * 20)[:37] + [None, None, None]
-    >>> traces = TraceSet([Trace(["hall", "attic"] * 20, labels, ["walk"] * 39)])
-    >>> denoised = denoise_labels(traces)
-    >>> denoised.labeling.events, denoised.noise
-    ({'attic': 'key'}, LabelNoise(missed=0.1, false=0.0, swapped=0.0))
     """
     counts = traces if isinstance(traces, LabelCounts) else LabelCounts.of(traces, timing)
     fit = _best_fit(counts, share)

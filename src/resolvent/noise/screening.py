@@ -109,12 +109,6 @@ def estimate_query_noise(outputs: Counts, deviating: Counts) -> QueryNoise:
     `outputs` is the number of outputs of each query that could deviate, `deviating` the number
     that do. In a random world every query deviates now and then; if memory is missing, some
     queries have several outputs and all others a single one.
-
-    >>> estimate_query_noise(np.full(40, 19), np.full(40, 1)).is_homogeneous
-    True
-    >>> memory = estimate_query_noise(np.full(40, 19), np.repeat([9, 0], [8, 32]))
-    >>> memory.is_homogeneous, memory.is_localized
-    (False, True)
     """
     if not len(outputs):
         return QueryNoise(0.0, 0.0, 0.0)
