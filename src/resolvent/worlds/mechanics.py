@@ -29,6 +29,7 @@ from resolvent.machines import (
 )
 from resolvent.machines.machine import machine_name
 from resolvent.preprocess.timing import LabelTiming
+from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import NO_EVENT, Label, Symbol, label_order, symbol_order
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
@@ -279,11 +280,13 @@ class Mechanics:
             executed = np.concatenate(chosen)[: len(realized)].astype(np.int32)
         rows = np.arange(len(executed)) + np.repeat(np.arange(len(starts)), np.diff(offsets))
         rewards, reward_codes = self.reward_codes
-        return TraceSet.from_columns(
-            (self.observations, self.observation_of[states]),
-            (self.labels, self.label_of[states]),
-            (self.actions, executed),
-            (rewards, reward_codes[states[rows], realized]),
+        return TraceSet.taking_over(
+            {
+                OBSERVATION: (self.observations, self.observation_of[states]),
+                LABEL: (self.labels, self.label_of[states]),
+                ACTION: (self.actions, executed),
+                REWARD: (rewards, reward_codes[states[rows], realized]),
+            },
             offsets=offsets,
             terminated=terminated,
             truncated=(terminated == 0) | (np.diff(offsets) == time_limit),
