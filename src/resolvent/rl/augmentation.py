@@ -196,13 +196,12 @@ class _InDict:
 
     def augment_batch(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
         count = len(states[0])
-        inside: Any = observations if self._is_dict else {"observation": observations}
-        if self._parts is not None:
-            inside = {
-                name: part.of_batch(observations, count) for name, part in self._parts.items()
-            }
-        columns = zip(self._names, states, strict=True)
-        return {**inside, **{name: column.copy() for name, column in columns}}
+        named_states = dict(zip(self._names, (column.copy() for column in states), strict=True))
+        if self._parts is None:
+            inside = observations if self._is_dict else {"observation": observations}
+            return {**inside, **named_states}
+        parts = {name: part.of_batch(observations, count) for name, part in self._parts.items()}
+        return {**parts, **named_states}
 
 
 class Flat:
@@ -219,10 +218,9 @@ class Flat:
             np.concatenate([flat.high, np.ones(sum(counts), flat.dtype)]),
             dtype=flat.dtype,
         )
-        self._inner = inner
+        self._inner, self._dtype = inner, flat.dtype
         self._start = int(inner.start) if isinstance(inner, spaces.Discrete) else None
-        self._length, self._dtype = self.space.shape[0], flat.dtype
-        self._width = flat.shape[0]
+        self._width, self._length = flat.shape[0], self.space.shape[0]
         self._columns = [self._width + sum(counts[:number]) for number in range(len(counts))]
 
     def augment(self, observation: Any, states: Sequence[Any]) -> Any:
@@ -269,8 +267,7 @@ class _Columns:
                 f'ones, not {_space_text(inner)}: use mode="dict" or mode="flatten"'
             )
         self.space = spaces.MultiDiscrete([*widths, *sizes.values()])
-        self._width = len(widths)
-        self._is_row = isinstance(inner, spaces.MultiDiscrete)
+        self._width, self._is_row = len(widths), isinstance(inner, spaces.MultiDiscrete)
 
     def augment(self, observation: Any, states: Sequence[Any]) -> Any:
         seen = observation - self._start
@@ -295,28 +292,20 @@ class _Numbered:
                 f'mode="discrete" needs Discrete observations, not {_space_text(inner)}: '
                 'use mode="multidiscrete" for a row of numbers, mode="flatten" for arrays'
             )
-        self._sizes = tuple(sizes.values())
-        self.space = spaces.Discrete(int(inner.n) * prod(self._sizes))
-        self._start = int(inner.start)
+        self.sizes, self.start = tuple(sizes.values()), int(inner.start)
+        self.space = spaces.Discrete(int(inner.n) * prod(self.sizes))
 
     def augment(self, observation: Any, states: Sequence[Any]) -> Any:
-        number = int(observation) - self._start
-        for size, state in zip(self._sizes, states, strict=True):
+        number = int(observation) - self.start
+        for size, state in zip(self.sizes, states, strict=True):
             number = number * size + state
         return number
 
     def augment_batch(self, observations: Any, states: Sequence[Numbers]) -> Any:
-        numbers = np.asarray(observations, np.int64) - self._start
-        for size, column in zip(self._sizes, states, strict=True):
+        numbers = np.asarray(observations, np.int64) - self.start
+        for size, column in zip(self.sizes, states, strict=True):
             numbers = numbers * size + column
         return numbers
-
-    def decode(self, observation: Any) -> tuple[Any, ...]:
-        number, states = int(observation), list[int]()
-        for size in reversed(self._sizes):
-            number, state = divmod(number, size)
-            states.append(state)
-        return number + self._start, *reversed(states)
 
 
 Augmentation: TypeAlias = _InDict | Flat | _Columns | _Numbered
@@ -333,19 +322,20 @@ def augmentation(mode: Mode, inner: gym.Space[Any], machines: Machines) -> Augme
         names = [f"{name}_belief" for name in machines]
         return _InDict(inner, dict(zip(names, boxes, strict=True)))
     check_fixed_size(mode, inner)
-    shapes: dict[str, type[Flat | _Columns | _Numbered]] = {
-        "flatten": Flat,
-        "multidiscrete": _Columns,
-        "discrete": _Numbered,
-    }
-    return shapes[mode](inner, sizes)
+    if mode == "flatten":
+        return Flat(inner, sizes)
+    return _Columns(inner, sizes) if mode == "multidiscrete" else _Numbered(inner, sizes)
 
 
 def decode(shape: Augmentation, observation: Any) -> tuple[Any, ...]:
     """Return the inner observation and the states of an observation in mode "discrete"."""
-    if isinstance(shape, _Numbered):
-        return shape.decode(observation)
-    raise OptionError(
-        'only observations of mode="discrete" need decoding: '
-        'elsewhere read the states in info, such as info["transition_state"]'
-    )
+    if not isinstance(shape, _Numbered):
+        raise OptionError(
+            'only observations of mode="discrete" need decoding: '
+            'elsewhere read the states in info, such as info["transition_state"]'
+        )
+    number, states = int(observation), list[int]()
+    for size in reversed(shape.sizes):
+        number, state = divmod(number, size)
+        states.append(state)
+    return number + shape.start, *reversed(states)

@@ -370,9 +370,13 @@ class TabularEnv(Protocol):
         """Plays episodes: see `World.rollouts`."""
 
 
+TRANSPARENT: Final = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
+"""Wrappers that change neither observations nor rewards."""
+
+
 def tabular_env(env: gym.Env[Any, Any]) -> TabularEnv | None:
     """Return the tabular environment inside, if no wrapper changes observations."""
-    while type(env) in (OrderEnforcing, PassiveEnvChecker, TimeLimit):
+    while type(env) in TRANSPARENT:
         env = env.env  # type: ignore[attr-defined]
     return env if isinstance(env, TabularEnv) and env.rolls_out else None
 

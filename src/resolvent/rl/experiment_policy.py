@@ -182,14 +182,6 @@ Path: TypeAlias = list[tuple[Node, Symbol]]
 """Nodes, and the action to take at each."""
 
 
-class _LastStep(NamedTuple):
-    """The last step: its node and action, and the environment's value of the action."""
-
-    node: Node
-    action: Symbol
-    value: Any
-
-
 class ExperimentPolicy:
     """Runs an experiment, step by step; `Experiment.policy` makes it.
 
@@ -232,7 +224,7 @@ class ExperimentPolicy:
         self._tracker, self._reader = StateTracker(machines), LabelReader(machines.timing)
         self._rng = np.random.default_rng(seed)
         self._label: tuple[Label, bool] | None = None  # and whether it is that of a reset
-        self._last: _LastStep | None = None
+        self._last: tuple[Node, Symbol] | None = None  # and its action
         self._path: Path = []
         self._outcomes: dict[Node, dict[Symbol, StepOutcome]] = {}
         self._counts: dict[Node, dict[Symbol, int]] = {}
@@ -259,28 +251,28 @@ class ExperimentPolicy:
         action = self._choose(node)
         counts = self._counts.setdefault(node, {})
         counts[action] = counts.get(action, 0) + 1
-        value = self._live.actions.value(action)
-        self._label, self._last = None, _LastStep(node, action, value)
-        return value
+        self._label, self._last = None, (node, action)
+        return self._live.actions.value(action)
 
-    def _arrive(self, observation: Any, label: Label, last: _LastStep | None) -> Node:
+    def _arrive(self, observation: Any, label: Label, last: tuple[Node, Symbol] | None) -> Node:
         """Return the present node, and note the outcome of the last step, None after a reset."""
         symbol, tracker = self._live.observations(observation), self._tracker
-        action = None if last is None else last.value
-        label = as_label(self._live.label(action, observation, label))
+        value = None if last is None else self._live.actions.value(last[1])
+        label = as_label(self._live.label(value, observation, label))
         states: States | None = (0,) * len(self._machines)
         if last is None:
             self._path, progress = [], 0
             tracker.reset(label)
             read = self._reader.reset(label)
         else:
-            _, states, progress = last.node
+            node, action = last
+            _, states, progress = node
             tracker.step(label)
             read = self._reader.step(label)
             outcome = StepOutcome(symbol, read, False)
-            outcomes = self._outcomes.setdefault(last.node, {})
-            if outcomes.get(last.action) != outcome:
-                outcomes[last.action] = outcome
+            outcomes = self._outcomes.setdefault(node, {})
+            if outcomes.get(action) != outcome:
+                outcomes[action] = outcome
                 self._hopeless.clear()
         if read is not None:
             progress = self._goal.after(progress, states, read)
@@ -356,10 +348,6 @@ class ExperimentPolicy:
     def _next_states(self, states: States | None, label: Label) -> States | None:
         if states is None:
             return None
-        next_states = []
-        for machine, state in zip(self._machines.values(), states, strict=True):
-            next_state = machine.step(state, label)
-            if next_state is UNSEEN:
-                return None
-            next_states.append(next_state)
-        return tuple(next_states)
+        pairs = zip(self._machines.values(), states, strict=True)
+        next_states: list[Any] = [machine.step(state, label) for machine, state in pairs]
+        return None if UNSEEN in next_states else tuple(next_states)

@@ -245,26 +245,10 @@ def observation_text(symbol: Symbol, names: tuple[Symbol, ...] | None = None) ->
 
 
 def name_of_number(value: Symbol, names: tuple[Symbol, ...] | None) -> Symbol:
-    """Return the name of a number if it has one.
-
-    >>> names = ("up", "down")
-    >>> name_of_number(1, names), name_of_number(7, names), name_of_number(1, None)
-    ('down', 7, 1)
-    """
+    """Return the name of a number if it has one."""
     if names is None or type(value) is not int or not 0 <= value < len(names):
         return value
     return names[value]
-
-
-def observed(symbol: Symbol) -> Symbol:
-    """Return the part "observation" of an observation, or all of it if it has none.
-
-    >>> observed((("observation", "hall"), ("reward_state", 1))), observed("hall")
-    ('hall', 'hall')
-    """
-    if not isinstance(symbol, tuple) or not is_mapping(symbol):
-        return symbol
-    return next((value for part, value in symbol if part == "observation"), symbol)
 
 
 def _decoded(kind: Any, value: Any) -> Any:

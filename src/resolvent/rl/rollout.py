@@ -124,7 +124,8 @@ def random_policy(env: AnyEnv, seed: int | None) -> Callable[[Any], Any]:
 class StepEncoder:
     """Translates the values of an environment into the columns of episodes.
 
-    `columns` are the names of further columns, which infos have.
+    `columns` are the names of further columns, which infos have. `labeling_fn` makes labels; it is
+    None if environments report them.
     """
 
     def __init__(
@@ -132,17 +133,14 @@ class StepEncoder:
         env: AnyEnv,
         observation_fn: Callable[[Any], Any] | None,
         columns: Sequence[str] = (),
+        labeling: LabelingFunction | None = None,
+        labeling_fn: Callable[..., Any] | None = None,
     ) -> None:
         self.observations = SymbolEncoder(env, OBSERVATION, observation_fn)
         self.actions, self.columns = SymbolEncoder(env, ACTION), columns
-
-    def labeling_fn(
-        self, labeling: LabelingFunction | None, labeling_fn: Callable[..., Any] | None
-    ) -> Callable[..., Any] | None:
-        """Return the function that makes labels; None if environments report them."""
-        if labeling is None or labeling.is_given:
-            return labeling_fn
-        return LabelsOfSymbols(labeling, self.observations, self.actions)
+        self.labeling_fn = labeling_fn
+        if labeling is not None and not labeling.is_given:
+            self.labeling_fn = LabelsOfSymbols(labeling, self.observations, self.actions)
 
     def begin(self, observation: Any, label: Any) -> Episode:
         """Return a new episode, which begins with an observation and its label."""
@@ -186,8 +184,8 @@ class Recorder:
             self._wrapper = recordable_inside(env)
             env, observation_fn = self._wrapper.env, observation_fn or self._wrapper.observation_fn
             labeling_fn = labeling_fn or self._wrapper.labeling_fn
-        self._encoder = StepEncoder(env, observation_fn, columns)
-        self._labels = LabelSource(env, self._encoder.labeling_fn(labeling, labeling_fn))
+        self._encoder = StepEncoder(env, observation_fn, columns, labeling, labeling_fn)
+        self._labels = LabelSource(env, self._encoder.labeling_fn)
         self._finished = EpisodeBuilder()
         self._observation: Any = None
         self._episode: Episode = {ACTION: []}
@@ -381,12 +379,12 @@ class _VectorRecorder:
     """Record the episodes of all environments."""
 
     def __init__(self, envs: VectorEnv, options: RolloutOptions, episodes: int) -> None:
+        sources = options.columns, options.labeling, options.labeling_fn
         with one_environment(envs) as env:
-            self._encoder = StepEncoder(env, options.observation_fn, options.columns)
-        labeling_fn = self._encoder.labeling_fn(options.labeling, options.labeling_fn)
+            self._encoder = StepEncoder(env, options.observation_fn, *sources)
         self.finished = 0
         self._envs, self._options, self._wanted = envs, options, episodes
-        self._labels = VectorLabels(envs, labeling_fn, self._location)
+        self._labels = VectorLabels(envs, self._encoder.labeling_fn, self._location)
         self._running: list[Episode | None] = [None] * envs.num_envs
         self._numbers = list(range(envs.num_envs))  # of the present or next traces
         self._recorded = EpisodeBuilder()

@@ -6,7 +6,7 @@ ones by the mean return of many episodes.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, Final, Literal
 
@@ -200,6 +200,7 @@ def run(
     )
 
 
+@dataclass
 class _PlanActor:
     """Acts by a plan, and records the episodes.
 
@@ -207,47 +208,43 @@ class _PlanActor:
     without them. With `may_cycle` a limit ends episodes in which the plan goes in a circle.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        live: LivePreprocessor,
-        recorder: Recorder,
-        random_actions: gym.Space[Any] | None,
-        may_cycle: bool,
-    ) -> None:
-        self.starts: list[int | None] = []
-        self.random_steps = self.surprises = 0
+    plan: Plan
+    live: LivePreprocessor
+    recorder: Recorder
+    random_actions: gym.Space[Any] | None
+    may_cycle: bool
+    starts: list[int | None] = field(default_factory=list)
+    random_steps: int = 0
+    surprises: int = 0
+
+    def __post_init__(self) -> None:
         # If labels are noisy, it acts as if the most likely states were the true ones.
-        self._tracker = tracker_of(acting_machines(plan.machines), live)
-        self._plan, self._model, self._live, self._recorder = plan, plan.model, live, recorder
-        self._random_actions, self._may_cycle = random_actions, may_cycle
-        self._symbol: Any = None
-        self._here: int | None = None
-        self._steps = self._planned = 0
+        self._tracker = tracker_of(acting_machines(self.plan.machines), self.live)
+        self._model = self.plan.model
 
     def begin(self, observation: Any, info: dict[str, Any]) -> None:
         """Read the label of a reset."""
         self._steps = self._planned = 0
-        self._tracker.reset(self._recorder.begin(observation, info))
-        self._symbol = self._live.observations(observation)
+        self._tracker.reset(self.recorder.begin(observation, info))
+        self._symbol = self.live.observations(observation)
         self._here = self._find()
         self.starts.append(self._here)
 
     def act(self, observation: Any) -> Any:
         """Return the plan's action, or a random one where the plan has none."""
         if self._here is None:
-            if self._random_actions is None:
+            if self.random_actions is None:
                 raise ModelError(self._unknown_text())
             self.random_steps += 1
             self._planned = 0
-            return self._random_actions.sample()
+            return self.random_actions.sample()
         self._planned += 1
-        if self._planned > len(self._model) + _CYCLE_STEPS and not self._may_cycle:
+        if self._planned > len(self._model) + _CYCLE_STEPS and not self.may_cycle:
             raise OptionError(
                 f"episode {len(self.starts) - 1}, step {self._steps}: the plan goes in a circle, "
                 f"and neither the environment nor a limit ends the episode: give max_steps"
             )
-        return self._live.actions.value(self._model.actions[int(self._plan.policy[self._here])])
+        return self.live.actions.value(self._model.actions[int(self.plan.policy[self._here])])
 
     def observe(self, observation: Any, action: Any, step: Step) -> None:
         """Read the label of a step, and count a surprise."""
@@ -256,14 +253,14 @@ class _PlanActor:
         if isinstance(self._tracker, BeliefTracker):
             self._tracker.weigh(observation, action, reward, next_observation, terminated)
             before = self._find()  # the outcome may have changed the belief
-        label = self._recorder.step(action, next_observation, reward, info)
+        label = self.recorder.step(action, next_observation, reward, info)
         self._tracker.step(label, bool(terminated))
         self._steps += 1
         if terminated:
             return
-        self._symbol = self._live.observations(next_observation)
+        self._symbol = self.live.observations(next_observation)
         self._here, model = self._find(), self._model
-        code = model.actions.get(self._live.actions(action))
+        code = model.actions.get(self.live.actions(action))
         if model.outcomes is None or before is None or code is None:
             return
         if model.known[before, code]:
@@ -276,7 +273,7 @@ class _PlanActor:
         After an unseen label the states are guesses, used only for stochastic machines and if
         random actions are allowed.
         """
-        may_guess = self._model.outcomes is not None and self._random_actions is not None
+        may_guess = self._model.outcomes is not None and self.random_actions is not None
         if self._tracker.unseen and not may_guess:
             return None
         return self._model.find(self._symbol, *self._tracker.values)

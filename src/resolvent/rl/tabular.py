@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.wrappers import FrameStackObservation, OrderEnforcing, PassiveEnvChecker, TimeLimit
+from gymnasium.wrappers import FrameStackObservation
 from numpy.typing import NDArray
 
 from resolvent import _core
@@ -22,14 +22,12 @@ from resolvent.errors import ModelError, OptionError
 from resolvent.machines import MachinePair
 from resolvent.planning.model import Model
 from resolvent.rl.augment import AugmentObservation
-from resolvent.rl.env import SymbolEncoder, TabularEnv
+from resolvent.rl.env import TRANSPARENT, SymbolEncoder, TabularEnv, time_limit
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes, codes_of
 
 UNKNOWN, GOES_ON, ENDS = range(3)
 """Values of `CounterfactualSteps.outcome`."""
-
-_TRANSPARENT = (OrderEnforcing, PassiveEnvChecker)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +77,7 @@ class TabularView:
             transition = pair.transition.transitions_for(world.labels).ravel()
             reward = pair.reward.transitions_for(world.labels).ravel()
             reads_first, lags = pair.timing.first == 0, pair.timing.lag > 0
-        if known_observation is None:
-            known_observation = np.zeros(0, np.int32)
+        codes = np.zeros(0, np.int32) if known_observation is None else known_observation
         return _core.lessons(
             np.ascontiguousarray(world.next_state.ravel()),
             world.ends.ravel().astype(np.int32),
@@ -95,7 +92,7 @@ class TabularView:
             lags=lags,
             stack=0 if self.augmented is not None else self.width,
             known=known,
-            known_observation=known_observation,
+            known_observation=codes,
             potential=np.zeros(0) if potential is None else potential.ravel(),
         )
 
@@ -119,13 +116,10 @@ def tabular_view(env: gym.Env[Any, Any]) -> TabularView | str:
     """Return the view of the tabular environment inside, or the reason why there is none."""
     augmented: AugmentObservation | None = None
     stack: int | None = None
-    limits: list[int] = []
     inner = env
     while isinstance(inner, gym.Wrapper):
         is_changed = augmented is not None or stack is not None
-        if type(inner) is TimeLimit:
-            limits.append(inner._max_episode_steps)
-        elif type(inner) is AugmentObservation and inner.is_plain and not is_changed:
+        if type(inner) is AugmentObservation and inner.is_plain and not is_changed:
             if not isinstance(inner.machines, MachinePair):
                 return f"its tables cannot hold the machines {', '.join(inner.machines)}"
             augmented = inner
@@ -133,14 +127,14 @@ def tabular_view(env: gym.Env[Any, Any]) -> TabularView | str:
             if inner.padding_type != "reset":
                 return "FrameStackObservation pads with other observations than the first"
             stack = inner.stack_size
-        elif type(inner) not in _TRANSPARENT:
+        elif type(inner) not in TRANSPARENT:
             return f"{type(inner).__name__} may change observations or rewards"
         inner = inner.env
     if not isinstance(inner, TabularEnv) or not inner.rolls_out:
         return f"{type(inner).__name__} is not a world of tables"
     if inner.mechanics.draws:
         return f"the steps of {type(inner).__name__} are random"
-    return TabularView(inner, augmented, stack, min(limits, default=None))
+    return TabularView(inner, augmented, stack, time_limit(env))
 
 
 @dataclass(frozen=True)
@@ -183,12 +177,13 @@ class CounterfactualSteps(NamedTuple):
 class VisibleModel:
     """A model of the machines that an environment shows, with the environment's observations.
 
-    `values` are the environment's values of the model's observations, and `augmented_states` the
-    model's augmented states with such values.
+    `values` are the environment's values of the model's observations, `augmented_states` the
+    model's augmented states with such values, and `sizes` the machines' numbers of states.
     """
 
     def __init__(self, augmented: AugmentObservation, model: Model) -> None:
         self.augmented, self.model = augmented, model
+        self.sizes = tuple(machine.states for machine in augmented.machines.values())
         encoder = SymbolEncoder(augmented.env, "observation")
         self._check(encoder.of_space(augmented.env.observation_space))
         self.values = list(map(encoder.value, model.observations))
@@ -196,11 +191,6 @@ class VisibleModel:
         observed = (self.values[code] for code in model.observation.tolist())
         self.augmented_states = list(zip(observed, *columns, strict=True))
         self._codes = {as_symbol(value): code for code, value in enumerate(self.values)}
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The number of states of each machine."""
-        return tuple(machine.states for machine in self.augmented.machines.values())
 
     def code(self, observation: Any) -> int | None:
         """Return the model's code of an observation of the environment inside."""
@@ -256,8 +246,8 @@ class VisibleModel:
                     f"the model knows the observation {observation!r}, which the environment "
                     "lacks: build it from traces of this environment"
                 )
-        for column, machine in zip(model.states.values(), machines.values(), strict=True):
-            if column.max(initial=-1) >= machine.states:
+        for column, size in zip(model.states.values(), self.sizes, strict=True):
+            if column.max(initial=-1) >= size:
                 raise ModelError(
                     "the model has states that the machines lack: build it with the machines that "
                     "the environment shows"

@@ -91,9 +91,7 @@ class StateTracker:
 
     def _read(self, label: Label, terminated: bool) -> None:
         next_states = self._next.get((label, self.values))
-        if next_states is None:
-            next_states = self._follow(label, terminated)
-        self.values = next_states
+        self.values = self._follow(label, terminated) if next_states is None else next_states
 
     def _follow(self, label: Label, terminated: bool) -> tuple[int, ...]:
         """Return the next states of all machines, and count a label that is unseen by any."""
@@ -199,17 +197,12 @@ class VectorStateTracker:
         self._raises = on_unseen == "raise"
         labels = _all_labels(machines)
         self._codes = _LabelCodes(labels)
-        self._others = len(labels)
-        """Code that stands for all labels that no machine has."""
-        self._tables = [  # of next states, and whether these are unseen, by state and label
-            (
-                machine.transitions_for(labels, unseen="stay", others=True)
-                .astype(np.int64)
-                .ravel(),
-                machine.transitions_for(labels, others=True).ravel() < 0,
-            )
-            for machine in machines.values()
-        ]
+        self._others = len(labels)  # the code of all labels that no machine has
+        self._tables = []  # of next states, and whether these are unseen, by state and label
+        for machine in machines.values():
+            next_state = machine.transitions_for(labels, unseen="stay", others=True)
+            is_unseen = machine.transitions_for(labels, others=True).ravel() < 0
+            self._tables.append((next_state.astype(np.int64).ravel(), is_unseen))
         self._lagged = machines.timing.lag > 0
         starts_are_hidden = machines.state_uncertainty.starts
         self._reads_at_reset = machines.timing.reads_at_reset and not starts_are_hidden
@@ -247,14 +240,13 @@ class VectorStateTracker:
             if terminated is not None:
                 unseen &= ~terminated
             if self._raises and unseen.any():
-                raise self._error(int(np.argmax(unseen)), codes)
+                number = int(np.argmax(unseen))
+                label = self._codes.labels[int(codes[number])]
+                before = [int(column[number]) for column in self.values]
+                error = _unseen_error(self._machines, label, before)
+                raise ModelError(f"environment {number}: {error}")
             self.unseen = self.unseen + unseen
         self.values = tuple(next_states)
-
-    def _error(self, number: int, codes: Numbers) -> ModelError:
-        label = self._codes.labels[int(codes[number])]
-        states = [int(column[number]) for column in self.values]
-        return ModelError(f"environment {number}: {_unseen_error(self._machines, label, states)}")
 
 
 class VectorBeliefTracker:
@@ -452,14 +444,13 @@ def check_fit(
     observations. Spaces whose values cannot be listed are not checked.
     """
     actions = live.actions.of_space(action_space)
-    if actions is not None:
-        known = [action for machine in machines.values() for action in machine.actions]
-        lacking = list(dict.fromkeys(action for action in known if action not in actions))
-        if lacking:
-            raise ModelError(
-                f"the machines know the action {_examples(lacking)}, which the environment lacks "
-                f"(it has {_examples(actions)}): they were inferred in another environment"
-            )
+    known = dict.fromkeys(action for machine in machines.values() for action in machine.actions)
+    lacking = [] if actions is None else [action for action in known if action not in actions]
+    if actions is not None and lacking:
+        raise ModelError(
+            f"the machines know the action {_examples(lacking)}, which the environment lacks "
+            f"(it has {_examples(actions)}): they were inferred in another environment"
+        )
     symbols = dict.fromkeys(  # without the states that they are paired with
         symbol[0] if machine.supplemented else symbol
         for machine in machines.values()

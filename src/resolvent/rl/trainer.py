@@ -205,13 +205,12 @@ class LiveTrainer(Trainer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._rows: dict[Symbol, int] = {}
+        guidance, self._row, self._action = self.guidance, 0, 0
+        symbols = [] if guidance is None else guidance.model.symbols()
+        self._rows = {symbol: row for row, symbol in enumerate(symbols)}
         self._potentials: list[float] = []
-        if self.guidance is not None:
-            symbols = self.guidance.model.symbols()
-            self._rows = {symbol: row for row, symbol in enumerate(symbols)}
-            self._potentials = self.guidance.potential.of_augmented_state.tolist()
-        self._row = self._action = 0
+        if guidance is not None:
+            self._potentials = guidance.potential.of_augmented_state.tolist()
         self._inner_code: int | None = None
 
     def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> None:

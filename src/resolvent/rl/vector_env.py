@@ -96,27 +96,33 @@ class VectorEpisodes:
 
     def infos_at_reset(self, which: Mask, infos: Infos) -> dict[int, dict[str, Any]]:
         """Return the infos of environments that were reset, by their numbers."""
-        return self._labeled({number: info_of(number, infos) for number in numbers_in(which)})
+        by_number = {number: info_of(number, infos) for number in numbers_in(which)}
+        return self._labeled(by_number, self.none)
 
     def infos_after_step(self, which: Mask, infos: Infos) -> dict[int, dict[str, Any]]:
         """Return the infos of the environments' last steps, by their numbers."""
         by_number = {number: self.info_after_step(number, infos) for number in numbers_in(which)}
-        reset = numbers_in(self.reset_in_step & which)
-        if self._method and not all(_has_label(by_number[number]) for number in reset):
+        return self._labeled(by_number, self.reset_in_step)
+
+    def _labeled(
+        self, by_number: dict[int, dict[str, Any]], reset: Mask
+    ) -> dict[int, dict[str, Any]]:
+        """Add the labels of the environments' method, if they have one, to infos without any."""
+        unlabeled = [
+            number
+            for number, info in by_number.items()
+            if self._method and not any(key in info for key in INFO_KEYS)
+        ]
+        if any(reset[number] for number in unlabeled):
             raise TraceError(
                 f"{self._method}() cannot report the label at an episode's end, since the "
                 'next one has begun in the same step: put labels into info["labels"], '
                 "pass labeling_fn=, or use another autoreset mode"
             )
-        return self._labeled(by_number)
-
-    def _labeled(self, by_number: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
-        """Add the labels of the environments' method to infos that have none."""
-        if self._method and not all(map(_has_label, by_number.values())):
+        if unlabeled:
             labels = self._envs.unwrapped.call(self._method)  # type: ignore[attr-defined]
-            for number, info in by_number.items():
-                if not _has_label(info):
-                    info[INFO_KEYS[0]] = labels[number]
+            for number in unlabeled:
+                by_number[number][INFO_KEYS[0]] = labels[number]
         return by_number
 
 
@@ -294,10 +300,6 @@ def check_single_resets(envs: VectorEnv, purpose: str) -> None:
             f"{purpose} of {type(inner).__name__}, which may reset all its environments together: "
             f"give it a time limit of its own, or use gymnasium's SyncVectorEnv"
         )
-
-
-def _has_label(infos: Infos) -> bool:
-    return any(key in infos for key in INFO_KEYS)
 
 
 def numbers_in(which: Mask) -> list[int]:

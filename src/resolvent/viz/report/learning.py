@@ -16,7 +16,8 @@ from resolvent.planning import plan_io
 from resolvent.planning.plan import Plan
 from resolvent.planning.plan_io import PlanFile, Row
 from resolvent.rl import q_table
-from resolvent.rl.q_table import QTable, name_of_number, observation_text, observed
+from resolvent.rl.q_table import QTable, name_of_number, observation_text
+from resolvent.traces.symbols import is_mapping
 from resolvent.viz.thumbnails import Gallery, value_text
 
 _MOST_POINTS, _MOST_ROWS = 400, 300
@@ -105,7 +106,8 @@ def _learned_policy(learned: QTable, gallery: Gallery) -> dict[str, Any]:
     rows = []
     for number in np.argsort(-values, kind="stable")[:_MOST_ROWS].tolist():
         state = learned.observations[number]
-        observation = name_of_number(observed(state), learned.observation_names)
+        inner = dict(state).get("observation", state) if is_mapping(state) else state
+        observation = name_of_number(inner, learned.observation_names)
         text = observation_text(state, learned.observation_names)
         action = value_text(name_of_number(learned.action(state), learned.action_names))
         rows.append([gallery.caption(observation, text), action, f"{values[number]:.4g}"])
