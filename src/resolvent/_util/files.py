@@ -65,19 +65,21 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
 def check_writable(path: Path) -> None:
     """Refuse a path that `atomic_write` cannot write, and leave it unchanged."""
     target = link_target(path)
-    if path.is_dir():
-        raise ResolventError(f"cannot write {path}: it is a folder; name a file")
-    if path.is_file() or not path.exists():
-        try:
+    try:
+        if path.is_dir():
+            raise ResolventError(f"cannot write {path}: it is a folder; name a file")
+        if path.is_file() or not path.exists():
             TemporaryFile(dir=target.parent, prefix=".", suffix=".part").close()
-        except OSError as error:
-            raise _write_error(path, error) from error
+    except OSError as error:
+        raise _write_error(path, error) from error
 
 
 def _write_error(path: Path, error: OSError) -> ResolventError:
-    folder = link_target(path).parent if path.is_symlink() else path.parent
-    missing = "" if folder.exists() else f"the folder {folder} does not exist; make it first"
-    return ResolventError(f"cannot write {path}: {missing or reason_of(error)}")
+    reason = reason_of(error)
+    if isinstance(error, FileNotFoundError):
+        folder = link_target(path).parent if path.is_symlink() else path.parent
+        reason = f"the folder {folder} does not exist; make it first"
+    return ResolventError(f"cannot write {path}: {reason}")
 
 
 def _is_beside(name: str | None, target: Path) -> bool:

@@ -156,8 +156,9 @@ class LearnerState:
     @property
     def depth(self) -> int:
         """Number of labels in a row that are tested: above two if there may be more states."""
-        largest = max(self.sizes.values(), default=inf)
-        return int(min(max((self.config.max_states or 0) - largest + 1, 2), MAX_WORD_LENGTH))
+        max_states = self.config.max_states or 0
+        largest = max(self.sizes.values(), default=max_states)
+        return min(max(max_states - largest + 1, 2), MAX_WORD_LENGTH)
 
     @property
     def all_rewards_equal(self) -> bool:
