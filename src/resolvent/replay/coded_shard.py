@@ -41,7 +41,7 @@ class Alphabets:
         rounded_columns = {
             name: Vocabulary(sorted(set(rounded(values[name], digits))))
             for name, digits in (rounding or {}).items()
-            if name in values
+            if name in values and name not in BASIC_COLUMNS
         }
         return cls(values, rounded_columns)
 
