@@ -47,8 +47,9 @@ class World(GridWorld):
 
     def rollouts(self, episodes: int, seed: int, max_steps: int | None = None) -> TraceSet:
         """Random walks from random even-even cells until the RM ends, or `max_steps`."""
-        following = self.tables.next_state.ravel()
-        rewards, reward_code = np.unique(self.tables.reward.ravel(), return_inverse=True)
+        next_state, reward, _ = self.tables
+        following = next_state.ravel()
+        rewards, reward_code = np.unique(reward.ravel(), return_inverse=True)
         rng = np.random.default_rng(seed)
         cells = len(self.label_at)
         ending = self.terminal * len(self.tm_transitions) * cells

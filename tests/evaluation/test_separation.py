@@ -13,6 +13,7 @@ from resolvent import _core
 from resolvent.cli import main
 from resolvent.evaluation.completeness import AmbiguousSequence
 from resolvent.evaluation.evidence import collect_evidence
+from resolvent.evaluation.observed import LazySequence, Query, SampledSteps
 from resolvent.machines import Vocabularies, machine_of_tables
 from resolvent.traces.vocabulary import Vocabulary
 
@@ -212,3 +213,14 @@ def test_commands_skip_separation_of_too_many_pairs(
     capsys.readouterr()
     assert main(["check", *files, "--evidence"]) == 0
     assert "pairs of states were skipped: pairs of states to distinguish" in capsys.readouterr().out
+
+
+def test_a_lazy_sequence_builds_its_elements_on_access():
+    squares = LazySequence(5, lambda index: index * index)
+    assert (squares[-1], squares[1:3], list(squares)) == (16, (1, 4), [0, 1, 4, 9, 16])
+    assert squares == (0, 1, 4, 9, 16) != squares[1:]
+
+
+def test_queries_and_samples_as_text():
+    assert str(Query("hall", "up", 1)) == "(hall, up) in TM state 1"
+    assert str(SampledSteps(1_000_211, 12_000_000)) == "from 1,000,211 of 12,000,000 steps"

@@ -74,6 +74,12 @@ def test_the_share_of_steps_that_slip(name: str, options: dict[str, Any]) -> Non
     assert np.bincount(outcome) / n == pytest.approx(1 / tables.chances, abs=0.01)
 
 
+def test_drawn_numbers_choose_the_realized_actions() -> None:
+    drawn = np.array([[0.0], [0.199], [0.5]])
+    realized = House(slip=0.2).mechanics.realize(np.array([4, 4, 4]), drawn)
+    assert realized.tolist() == [0, 3, 4]
+
+
 @pytest.mark.parametrize(("name", "options"), WORLDS)
 def test_copies_in_a_vector_slip_independently(name: str, options: dict[str, Any]) -> None:
     env = gym.make_vec(

@@ -311,10 +311,8 @@ class Evidence(ByMachine[MachineEvidence]):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the evidence as JSON values."""
-        return {
-            **{name: evidence.as_dict() for name, evidence in self.machines.items()},
-            "holdout": None if self.holdout is None else self.holdout.as_dict(),
-        }
+        figures: dict[str, Any] = builtin({**self.machines, "holdout": self.holdout})
+        return figures
 
     def __repr__(self) -> str:
         states = ", ".join(f"{name} {evidence.machine.states}" for name, evidence in self.items())

@@ -26,11 +26,8 @@ from resolvent.traces import TraceSet
 from resolvent.traces.digest import sample_traces
 from resolvent.traces.vocabulary import Codes, codes_of
 
-TRAINING_SHARE: Final = 0.8
-"""Share of the traces that machines are inferred from when the rest is held out."""
-
-MAX_DEVIATIONS: Final = 4.0
-"""Maximum number of standard deviations by which a share may differ from the expected one."""
+TRAINING_SHARE: Final = 0.8  # share of traces to infer from when the rest is held out
+MAX_DEVIATIONS: Final = 4.0  # maximum standard deviations between shares within noise
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,7 @@ Location = tuple[int, int]  # trace and step, both counted from 0
 
 
 class Query(NamedTuple):
-    """An observation and an action; of a supplemented machine also the Transition Machine's state.
-
-    >>> print(Query("hall", "up", 1))
-    (hall, up) in TM state 1
-    """
+    """An observation and an action; of a supplemented machine also the TM's state."""
 
     observation: Symbol
     action: Symbol
@@ -112,11 +108,7 @@ def location(table: CountTable, row: int) -> Location:
 
 
 class SampledSteps(NamedTuple):
-    """Number of steps that a figure is based on, and number of all steps.
-
-    >>> print(SampledSteps(1_000_211, 12_000_000))
-    from 1,000,211 of 12,000,000 steps
-    """
+    """Number of steps that a figure is based on, and number of all steps."""
 
     steps: int
     of: int
@@ -140,12 +132,7 @@ def sample_traces(corpus: Corpus) -> tuple[TraceSet, SampledSteps | None]:
 
 
 class LazySequence(Sequence[V], Generic[V]):
-    """A sequence of known length whose elements a function builds on access, by their index.
-
-    >>> squares = LazySequence(5, lambda index: index * index)
-    >>> squares[-1], squares[1:3], list(squares), squares == (0, 1, 4, 9, 16)
-    (16, (1, 4), [0, 1, 4, 9, 16], True)
-    """
+    """A sequence of known length whose elements a function builds on access, by their index."""
 
     def __init__(self, length: int, build: Callable[[int], V]) -> None:
         self._indices, self._build = range(length), build

@@ -22,12 +22,8 @@ from resolvent.traces import Label, TraceSet, label_text
 from resolvent.traces.digest import splitmix64
 from resolvent.traces.vocabulary import Codes
 
-FEW: Final = 5
-"""Number of label sequences below which a state is weak: one faulty session may have made it."""
-
-_SINGLE: Final = 2
-"""Number of label sequences kept for each transition: enough to distinguish one from several."""
-
+FEW: Final = 5  # with fewer label sequences a state is weak: one faulty session may have made it
+_SINGLE: Final = 2  # label sequences kept for each transition: to distinguish one from several
 _MOSTLY: Final = 0.5  # share of steps spent in sinks above which that is reported
 _SHOWN_CHARACTERS: Final = 160  # maximum number of characters of a label sequence that are shown
 _SINKS_SHOWN: Final = 3

@@ -16,7 +16,7 @@ from resolvent._util.records import ByMachine
 from resolvent._util.text import short, visible
 from resolvent.traces.symbols import Symbol, difference_text, quoted_text
 
-_COUNTS = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
+COUNTS = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
 
 _CALIBRATION_BINS: Final = 20
 _UNIT: Final = 10**9
@@ -212,12 +212,12 @@ class MachineScore:
         return self._plus(part, -1, self.first_mismatch if part.first_mismatch is None else None)
 
     def _plus(self, other: "MachineScore", sign: int, mismatch: Mismatch | None) -> "MachineScore":
-        counts = {name: getattr(self, name) + sign * getattr(other, name) for name in _COUNTS}
+        counts = {name: getattr(self, name) + sign * getattr(other, name) for name in COUNTS}
         forecasts = self.forecasts.plus(other.forecasts, sign)
         return MachineScore(**counts, first_mismatch=mismatch, forecasts=forecasts)
 
     def __str__(self) -> str:
-        counts = ((name, getattr(self, name)) for name in _COUNTS)
+        counts = ((name, getattr(self, name)) for name in COUNTS)
         return ", ".join(
             f"{name.replace('assumed_', 'generalized ')} {count}"
             for name, count in counts
@@ -278,9 +278,9 @@ class Score(ByMachine[MachineScore]):
 
     def _repr_html_(self) -> str:
         """Show the counts in a notebook, a row for each machine."""
-        names = (name.replace("assumed_", "generalized ") for name in _COUNTS)
+        names = (name.replace("assumed_", "generalized ") for name in COUNTS)
         rows = (
-            [name, *(f"{getattr(score, count):,}" for count in _COUNTS)]
+            [name, *(f"{getattr(score, count):,}" for count in COUNTS)]
             for name, score in self.items()
         )
         first = self.first_mismatch

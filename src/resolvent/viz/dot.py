@@ -148,8 +148,7 @@ class Size(NamedTuple):
 
 
 Link: TypeAlias = tuple[int, int, Size]  # source and target of an arrow, and the size of its text
-Curve: TypeAlias = tuple[Point, ...]
-"""Points of joined cubic Bézier curves, and the tip of the arrow head."""
+Curve: TypeAlias = tuple[Point, ...]  # joined cubic Bézier curves, and the tip of the arrow head
 
 
 class Layout(NamedTuple):

@@ -20,21 +20,13 @@ from resolvent.viz.dot import Edge, edges
 
 NUMBER_SIZE, NAME_SIZE, LABEL_SIZE, NOTE_SIZE, SUCCESSOR_SIZE = 19.0, 11.0, 12.0, 11.0, 10.0
 MOST_STATES = 100
-MOST_ARROWS = 60
-"""Maximum number of arrows that can be followed; with more, only first paths are drawn."""
-
+MOST_ARROWS = 60  # maximum number that can be followed; beyond, only first paths are drawn
 MOST_LISTED = 1000  # maximum number of characters of a list that is shown on hovering
 _NAME_WIDTH, _LABEL_WIDTH, _SUCCESSOR_WIDTH, _NOTE_LABEL_WIDTH = 100.0, 116.0, 130.0, 200.0
 _MOST_LINES, _MOST_SUCCESSORS, _MOST_TRIVIAL = 3, 8, 12
-_MOST_HOVER = 200
-"""Maximum number of characters of the labels that lead to one state, in a list of states."""
-
-_MOST_VARYING, _MOST_OUTPUTS = 6, 4
-"""Maximum number of queries with varying outputs listed for a state, and of outputs of each."""
-
-_MOST_LABELS = 40
-"""Maximum number of labels that fit in three lines, however short: each takes a comma and space."""
-
+_MOST_HOVER = 200  # maximum number of characters of the labels that lead to one listed state
+_MOST_VARYING, _MOST_OUTPUTS = 6, 4  # queries listed for a state, and outputs of each
+_MOST_LABELS = 40  # that fit in three lines, however short: each takes a comma and space
 _ELLIPSIS = "…"
 
 

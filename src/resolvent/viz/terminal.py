@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 _SECONDS_BEFORE_FIRST = 1.0
 _SECONDS_BETWEEN_REFRESHES = 0.1
-_LEAST_SECONDS, _LEAST_FRACTION = 0.5, 0.005
-"""Least time and fraction of work from which the remaining time is estimated."""
-
+_LEAST_SECONDS, _LEAST_FRACTION = 0.5, 0.005  # of work from which the remaining time is estimated
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 

@@ -15,9 +15,7 @@ from resolvent.machines.machine import Machine
 from resolvent.machines.memory import UNSEEN
 from resolvent.traces.symbols import Symbol, label_text, symbol_text
 
-_FEWEST_STATES_LISTED = 13
-"""Least number of states listed line by line, since a table would be wider than a screen."""
-
+_FEWEST_STATES_LISTED = 13  # a table of more states is wider than a screen
 _SHORT_NAMES = {"transition": "TM", "reward": "RM"}
 _OUTPUT_NAMES = {"observation": "the next observation", "terminated": "whether the episode ends"}
 

@@ -107,8 +107,7 @@ def checklist(items: Mapping[str, bool]) -> str:
 
 # --- Text ----------------------------------------------------------------------------------------
 
-_JOINS = " │─└││┌├─┘─┴┐┤┬┼"
-"""The line character that joins its neighbors: up 1, right 2, down 4, left 8."""
+_JOINS = " │─└││┌├─┘─┴┐┤┬┼"  # joins neighbors: up 1, right 2, down 4, left 8
 
 
 def _grid_text(picture: Picture) -> str:
@@ -188,8 +187,7 @@ _MARGIN = 16
 _LINE = 20  # height of a line of text
 _DOT = 2  # size of a dot of text
 _CHARACTER = 4 * _DOT  # width of a character, with a gap
-_WIDTH, _SMALLEST, _LARGEST = 480, 18, 72
-"""Width of the grid, if cells between these two sizes can fill it."""
+_WIDTH, _SMALLEST, _LARGEST = 480, 18, 72  # of the grid, and sizes of cells that may fill it
 
 
 def text_pixels(text: str, scale: int) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ Paper: the appendix "Ablation Study Environment Generation".
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,7 @@ from resolvent.worlds.mechanics import Mechanics
 DIRECTIONS: Final = {"up": (0, 1), "right": (1, 0), "down": (0, -1), "left": (-1, 0)}
 """In (x, y), in the order in which the authors number them."""
 
-_STEP_BYTES: Final = 64
-"""Memory for each cell and action in each state of both machines while tables are made."""
+_STEP_BYTES: Final = 64  # memory of a cell and action in a state of both machines, for tables
 
 # The paper does not state the probability of an RM edge. Few edges forward and many back
 # make traces nearly as long as the paper's.
@@ -37,18 +36,6 @@ _FORWARD_PROBABILITY = 0.1
 _BACK_PROBABILITY = 0.9
 
 _MAX_DRAWS = 1_000
-
-
-class GridTables(NamedTuple):
-    """All steps of a grid world. A state is one number: (RM state, TM state, observation).
-
-    `next_state` and `reward` are indexed by state and action, for states whose RM state is
-    not terminal; `reached` marks the states reachable from the starts.
-    """
-
-    next_state: NDArray[np.int32]
-    reward: NDArray[np.float64]
-    reached: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -85,8 +72,12 @@ class GridWorld:
         return [x * (self.size + 1) + y for x in even for y in even]
 
     @cached_property
-    def tables(self) -> GridTables:
-        """The tables of all steps, and the reachable states."""
+    def tables(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.bool_]]:
+        """The next states and rewards by state and action, and whether each state is reachable.
+
+        A state is one number: (RM state, TM state, observation). Those with the terminal RM state
+        are the last ones, and have no steps.
+        """
         cells, tm_states = len(self.label_at), len(self.tm_transitions)
         check_table(
             cells * len(DIRECTIONS),
@@ -115,11 +106,14 @@ class GridWorld:
         rewards = np.pad(np.array(self.rm_rewards), ((0, 0), (0, 1)))
         next_state = ((next_rm * tm_states + next_tm) * cells + cell_after).astype(np.int32)
         next_state = next_state.reshape(-1, len(DIRECTIONS))
-        return GridTables(
-            next_state,
-            rewards[rm_state, label].reshape(-1, len(DIRECTIONS)),
-            _reached(next_state, np.array(self.starts), (self.terminal + 1) * tm_states * cells),
-        )
+        reward = rewards[rm_state, label].reshape(-1, len(DIRECTIONS))
+        reached = np.zeros((self.terminal + 1) * tm_states * cells, np.bool_)
+        frontier = np.array(self.starts)
+        while len(frontier):
+            reached[frontier] = True
+            targets = np.unique(next_state[frontier[frontier < len(next_state)]]).astype(np.int64)
+            frontier = targets[~reached[targets]]
+        return next_state, reward, reached
 
     def mechanics(self) -> Mechanics:
         """Return the world as an environment's tables, restricted to reachable states."""
@@ -153,18 +147,6 @@ class GridWorld:
 def _with_no_event(transitions: tuple[tuple[int, ...], ...]) -> NDArray[np.int64]:
     table = np.array(transitions)
     return np.hstack([table, np.arange(len(table))[:, None]])
-
-
-def _reached(
-    next_state: NDArray[np.int32], starts: NDArray[np.int64], states: int
-) -> NDArray[np.bool_]:
-    reached = np.zeros(states, np.bool_)
-    frontier = starts
-    while len(frontier):
-        reached[frontier] = True
-        targets = np.unique(next_state[frontier[frontier < len(next_state)]]).astype(np.int64)
-        frontier = targets[~reached[targets]]
-    return reached
 
 
 # --- Random worlds -------------------------------------------------------------------------------

@@ -36,11 +36,8 @@ from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
 
 S = TypeVar("S", bound=Hashable)
 
-_FIRST_BLOCK, _LARGEST_BLOCK = 1 << 12, 1 << 20
-"""Number of actions that rollouts draw at first, and at most, at a time."""
-
-_ROUNDING = 1e-14
-"""Expected values that change by less than this share of the largest value do not change."""
+_FIRST_BLOCK, _LARGEST_BLOCK = 1 << 12, 1 << 20  # actions that rollouts draw at a time
+_ROUNDING = 1e-14  # share of the largest value by which expected values may still change
 
 
 class Rules(ABC, Generic[S]):
@@ -313,8 +310,7 @@ def _coded(
 
 # --- True machines -------------------------------------------------------------------------------
 
-_Column = tuple[Vocabulary[Any], Codes]
-"""Values, and their codes by state, or by state and realized action."""
+_Column = tuple[Vocabulary[Any], Codes]  # values, and their codes by state (and realized action)
 
 
 def _machine(

@@ -13,11 +13,11 @@ from resolvent.cli import flags, inputs, outputs
 from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.inference.cross_validation import evidence as evaluate
 from resolvent.machines import Machines, MachineScore, Score, load
+from resolvent.machines.score import COUNTS
 from resolvent.replay.score import score_of, score_shards
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.viz.terminal import Amount, ProgressBar, show, table
 
-_COUNTS = "right", "wrong", "assumed_right", "assumed_wrong", "unseen"
 _HEADER = ["", "right", "wrong", "generalized right", "generalized wrong", "unseen"]
 _EVIDENCE = (
     "Show the evidence for the machines: how their states differ, which steps are missing, which "
@@ -69,7 +69,7 @@ def check(
         if counted.unseen and not (counted.all_right or counted.all_wrong)
     ]
     if json:
-        keys = (*_COUNTS, "log_loss", "first_mismatch")
+        keys = (*COUNTS, "log_loss", "first_mismatch")
         figures = counts | {name: to_builtins(counted, keys) for name, counted in score.items()}
         evidence_figures = {} if evaluation is None else {"evidence": evaluation}
         outputs.print_json(figures | {"seconds": outputs.rounded(seconds)} | evidence_figures)
@@ -103,7 +103,7 @@ def _print_score(machines: Machines, score: Score, without_predictions: list[str
     rows = []
     for name, counted in score.items():
         loss = "" if counted.log_loss is None else f"{counted.log_loss:.3f}"
-        counts = (f"{getattr(counted, count):,}" for count in _COUNTS)
+        counts = (f"{getattr(counted, count):,}" for count in COUNTS)
         rows.append([machines[name].title, *counts, *[loss] * is_noisy])
     header = [*_HEADER, *["log loss"] * is_noisy]
     show(table(header, rows, right=range(1, len(header))))

@@ -24,14 +24,10 @@ from resolvent.traces.vocabulary import distinct_pairs
 
 # --- Traces and observations ----------------------------------------------------------------------
 
-FEW_TRACES: Final = 20
-"""Number of traces below which most label histories occur once, even with two states."""
-
+FEW_TRACES: Final = 20  # with fewer traces most label histories occur once
 SHORT: Final = 2  # maximum number of steps in a short trace: the first label is read before step 1
 MOSTLY_REPEATED: Final = 0.5  # least share of traces equal to an earlier one that is reported
-FEW_DISTINCT: Final = 5
-"""Maximum number of distinct traces that look like repeated recordings of one policy."""
-
+FEW_DISTINCT: Final = 5  # maximum number of distinct traces of one repeated policy
 UNSEEN_WARNING: Final = 0.1
 """Expected share of unseen steps from which on machines are of little use: if one step in ten is
 unknown, hardly any longer episode stays in what is known."""
@@ -209,15 +205,9 @@ def has_fractions(symbol: Symbol) -> bool:
 
 # --- Labels --------------------------------------------------------------------------------------
 
-ALL_DIFFERENT: Final = 0.5
-"""Number of labels per position from which on a label names the moment instead of an event."""
-
-ENOUGH: Final = 20
-"""Minimum number of positions to judge that: in a short trace labels differ anyway."""
-
-MAX_DEVIATIONS: Final = 5.0
-"""Maximum deviation of chi-square, in standard deviations, of independent columns."""
-
+ALL_DIFFERENT: Final = 0.5  # labels per position from which on a label names the moment
+ENOUGH: Final = 20  # minimum positions to judge that: in a short trace labels differ anyway
+MAX_DEVIATIONS: Final = 5.0  # maximum standard deviations of independent columns' chi-square
 _SEED: Final = 0
 
 
@@ -312,24 +302,13 @@ def shuffled_labels(traces: TraceSet) -> TraceSet:
 
 # --- Rewards -------------------------------------------------------------------------------------
 
-FEW_REWARDED: Final = 5
-"""Number of steps with an unusual reward below which a plan rests on too few examples."""
-
-RARELY_REWARDED: Final = 0.01
-"""Share of steps with an unusual reward above which there are simply few steps."""
-
-ORDERED: Final = 0.95
-"""Share of changes in one direction from which on rewards depend on time; by chance it is half."""
-
-MIN_CHANGES: Final = 10
-"""Minimum number of changes to judge their direction: ten alike by chance are one in 500."""
-
-MIN_REWARDS: Final = 3
-"""Minimum number of rewards of one query: two can be before and after an event."""
-
+FEW_REWARDED: Final = 5  # with fewer unusual rewards a plan rests on too few examples
+RARELY_REWARDED: Final = 0.01  # share of unusual rewards above which steps are just few
+ORDERED: Final = 0.95  # least share of changes in one direction by time; by chance it is half
+MIN_CHANGES: Final = 10  # minimum number to judge that: ten alike by chance are one in 500
+MIN_REWARDS: Final = 3  # minimum rewards of one query: two may be before and after an event
 MIN_STEPS: Final = 1_000  # minimum number of steps to judge whether rewards repeat
-NEVER_REPEATED: Final = 0.5
-"""Share of steps with a unique reward from which on new traces mostly have unknown rewards."""
+NEVER_REPEATED: Final = 0.5  # share of unique rewards from which on most new ones are unknown
 
 
 def reward_findings(steps: Steps) -> Iterator[Finding]:

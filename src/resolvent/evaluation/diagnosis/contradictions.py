@@ -17,9 +17,7 @@ NOISE: Final = 0.1
 """Maximum share of differing outputs of a frequent query that looks like noise on a rule; more
 looks like two rules. An error calls the same share rare (`RARE` of contradictions)."""
 
-OFTEN: Final = 10
-"""Minimum count of a query to judge by it: one of two outputs differing is 50% at once."""
-
+OFTEN: Final = 10  # minimum count of a query to judge by it: one of two differing is 50% at once
 ENOUGH: Final = 20  # minimum number of repetitions within traces to conclude that these agree
 
 

@@ -29,8 +29,7 @@ from resolvent.traces.vocabulary import distinct_numbers
 
 # --- Before inference ----------------------------------------------------------------------------
 
-MAX_STEPS: Final = 5_000_000
-"""Maximum number of steps of a folder's files to examine: they are in memory together."""
+MAX_STEPS: Final = 5_000_000  # maximum number of steps of files: they are in memory together
 
 
 def diagnose(

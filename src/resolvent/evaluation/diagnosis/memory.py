@@ -25,27 +25,14 @@ from resolvent.replay.counts import Int64s
 from resolvent.traces import NO_EVENT, Codes, label_text
 from resolvent.traces.schema import OBSERVATION
 
-MAX_STEPS: Final = 50_000
-"""Maximum number of steps, of complete traces from the first on, to infer machines from."""
-
-EFFORT: Final = 0.4
-"""Effort of inference: two rounds of growing, since the states need not all be right."""
-
-MAX_STATES: Final = 12
-"""Maximum number of states: without the label that matters machines grow and do not improve."""
-
-MIN_LOG_ODDS: Final = log(1000)
-"""Minimum log odds of a dependence, beyond those expected by chance from all candidates."""
-
+MAX_STEPS: Final = 50_000  # maximum number of steps, of the first traces, to infer from
+EFFORT: Final = 0.4  # two rounds of growing, since the states need not all be right
+MAX_STATES: Final = 12  # without the label that matters machines grow and do not improve
+MIN_LOG_ODDS: Final = log(1000)  # of a dependence, beyond those expected by chance
 MIN_DEVIATING: Final = 3  # minimum number of deviating outputs of a state to a query to examine it
 MIN_SHARE: Final = 0.85  # share of the largest gain from which on a simpler feature is preferred
-MIN_GAIN: Final = 1.5
-"""Minimum ratio of the gain by labels to that by shuffled ones, which still show elapsed time."""
-
-MAX_CODES: Final = 300
-"""Maximum number of observations, actions, queries and labels, each, to make features of: those
-in most traces."""
-
+MIN_GAIN: Final = 1.5  # least gain by labels over shuffled ones, which still show elapsed time
+MAX_CODES: Final = 300  # symbols of a kind, at most, to make features of: those in most traces
 _BATCH: Final = 64  # number of features that are examined at once
 _MAX_DEPENDENCES: Final = 3  # maximum number of dependences that a finding reports
 _QUARTILES: Final = (0.25, 0.5, 0.75)

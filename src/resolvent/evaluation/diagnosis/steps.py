@@ -19,9 +19,7 @@ from resolvent.replay.counts import GroupedCounts, Int64s
 from resolvent.traces import Codes, Symbol, TraceSet, symbol_text
 from resolvent.traces.schema import OBSERVATION
 
-MAX_SORTED_STEPS: Final = 500_000
-"""Maximum number of steps, from the first on, that are sorted by trace or by time."""
-
+MAX_SORTED_STEPS: Final = 500_000  # maximum number of steps sorted by trace or by time
 _MAX_CHARACTERS: Final = 60  # maximum number of characters of a symbol that are shown
 _OUTCOMES_SHOWN: Final = 4  # number of outputs listed in a text if there are more
 _MAX_OUTCOMES: Final = 20  # maximum number of outputs listed in figures

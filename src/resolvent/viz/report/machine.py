@@ -13,14 +13,13 @@ from resolvent.evaluation.observed import query_of
 from resolvent.evaluation.separation import Separation
 from resolvent.machines import Machine, MachineScore, MergeDecision
 from resolvent.machines.compare import access_sequence_texts, label_sequence_text
+from resolvent.machines.score import COUNTS
 from resolvent.viz.text import main_share, output_name, short_name
 from resolvent.viz.thumbnails import Caption, Gallery, event_text
 
 MOST_STATES = 300
 MOST_IN_MATRIX = 60  # maximum number of states in the matrix of pairs
-MOST_COLUMNS, MOST_ROWS = 200, 400
-"""Maximum number of columns of the timeline, and of rows in the table of decisions."""
-
+MOST_COLUMNS, MOST_ROWS = 200, 400  # of the timeline, and of the table of decisions
 _MOST_QUERIES, _MOST_LABELS = 4, 6
 _MOST_WEAK_PAIRS, _MOST_EXPERIMENTS = 10, 8
 _MOST_WEAK_MERGES, _MOST_NAMED = 8, 4
@@ -44,7 +43,7 @@ def about_machine(
         "outcome": _OUTCOMES.get(machine.name) or short(machine.name),
         "output": short(output_name(machine)),
         "count": machine.states,
-        "score": to_builtins(score, ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")),
+        "score": to_builtins(score, COUNTS),
         "states": state_rows(evidence, gallery),
         "proof": proof(evidence, gallery),
         "left_out": left_out(machine, gallery),
