@@ -34,9 +34,8 @@ class SymbolIndex:
 
     def code(self, value: Any) -> int:
         """Return the number of a value, a new one at its first occurrence."""
-        code = self.codes.get(value)
-        if code is None:
-            code = self.codes[value] = len(self.values)
+        code = self.codes.setdefault(value, len(self.values))
+        if code == len(self.values):
             self.values.append(value)
         return code
 
@@ -138,9 +137,7 @@ class Columns:
         """The distinct rewards in increasing order, and the number of each step's reward."""
         first, number = _core.numbered((self.rewards + 0.0).view(np.int64))  # -0 is 0
         order = np.argsort(self.rewards[first])
-        rank = np.empty(len(order), np.int32)
-        rank[order] = np.arange(len(order), dtype=np.int32)
-        return self.rewards[first[order]] + 0.0, rank[number]
+        return self.rewards[first[order]] + 0.0, np.argsort(order).astype(np.int32)[number]
 
 
 class Buffer:

@@ -168,8 +168,14 @@ class EmpiricalModel:
         states = [steps.walk(table) for table in tables.transitions]
         _add_distinct_steps(model, columns, steps, states)
         _note_contexts(model, columns, steps, states)
-        _note_starts(model, columns)
-        model.labels_in_order = _labels_in_order(columns, list(model.neutral_labels))
+        times = Counter(_rows(columns.starts, columns.observations, columns.labels))
+        starts = [(seen, model.first_states(label), label) for seen, label in times]
+        for observation, _, label in sorted(start for start in starts if start[1] is not None):
+            model.begin(observation, label, times[observation, label])
+        labels = columns.labels.copy()
+        labels[columns.starts] = -1
+        read = np.append(labels[~np.isin(labels, list(model.neutral_labels))][1:], -1)
+        model.labels_in_order = read[np.append(True, read[1:] != read[:-1])].astype(np.int32)
         return model
 
     def __len__(self) -> int:
@@ -420,22 +426,6 @@ def _note_contexts(
     for context, previous, query in _rows(_numbered_rows(*triples)[0], *triples):
         earlier = contexts[previous] if previous >= 0 else ()
         model.note_query(contexts[context], earlier, queries[query])
-
-
-def _note_starts(model: EmpiricalModel, columns: Columns) -> None:
-    at = columns.starts
-    times = Counter(_rows(at, columns.observations, columns.labels))
-    starts = [(seen, model.first_states(label), label) for seen, label in times]
-    for observation, _, label in sorted(start for start in starts if start[1] is not None):
-        model.begin(observation, label, times[observation, label])
-
-
-def _labels_in_order(columns: Columns, neutral: list[int]) -> Codes:
-    labels = columns.labels.copy()
-    labels[columns.starts] = -1
-    read = np.append(labels[~np.isin(labels, neutral)][1:], -1)
-    in_order: Codes = read[np.append(True, read[1:] != read[:-1])].astype(np.int32)
-    return in_order
 
 
 def _numbered_rows(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], Codes]:

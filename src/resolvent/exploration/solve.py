@@ -109,12 +109,6 @@ class SolveRun:
             self.save_traces()
             raise
 
-    def add_round(self, present: Round) -> None:
-        """Add a round to the history, and report it."""
-        self.history.append(present)
-        if self.progress is not None:
-            self.progress(present)
-
     def note_round(self) -> None:
         """Add a round to the history, unless the last one was a few steps ago."""
         if self.history and self.state.steps < NEW_ROUND * self.history[-1].steps:

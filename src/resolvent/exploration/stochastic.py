@@ -47,7 +47,9 @@ def explore_stochastic(run: "SolveRun", before: Solution | Conflict) -> Solution
             best = learner.plan(infer_with(learner.options, learner.traces).machines)
             bound = best.bound if np.isfinite(best.bound) else None
             learned = learner.traces.steps, len(learner.traces), _states_of(best)
-            run.add_round(Round(*learned, best.value, bound, "output probabilities"))
+            run.history.append(Round(*learned, best.value, bound, "output probabilities"))
+            if run.progress is not None:
+                run.progress(run.history[-1])
             solution = run.saved(learner.solution(best))
             is_good = solution.guarantee.gap <= run.state.config.target
             if is_good or solution.steps >= run.budget or is_interrupted():

@@ -57,7 +57,9 @@ def stop_reason(
         return "budget"
     if is_interrupted:
         return "interrupted"
-    if state.steps >= ENOUGH_NUMBERS and _are_numbers_unique(state):
+    observations = state.buffer.observations.values
+    are_many = len(observations) >= 0.9 * (state.steps + state.buffer.episodes)
+    if state.steps >= ENOUGH_NUMBERS and are_many and has_fractions(observations[0]):
         return "continuous"
     return None
 
@@ -68,13 +70,6 @@ def _reason_when_done(state: LearnerState, values: ValueBounds) -> StopReason:
         return "equal rewards"
     gap = state.gap(values)
     return "optimal" if gap == 0 else "target" if gap <= state.config.target else "unreachable"
-
-
-def _are_numbers_unique(state: LearnerState) -> bool:
-    """Return whether observations are measured numbers that hardly ever recur."""
-    observations = state.buffer.observations.values
-    are_many = len(observations) >= 0.9 * (state.steps + state.buffer.episodes)
-    return are_many and has_fractions(observations[0])
 
 
 @dataclass(frozen=True)

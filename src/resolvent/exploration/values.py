@@ -378,14 +378,6 @@ def with_inverse_steps(outcomes: Codes) -> Codes:
 
     The array is by observation, action, and number of the outcome; -1 stands for none. Actions
     that undo no other in most known cases get no outcome.
-
-    >>> row = np.array([[[1], [-1]]] + [[[n + 1], [n - 1]] for n in range(1, 30)] + [[[-1], [29]]])
-    >>> more = with_inverse_steps(row.astype(np.int32))  # a corridor: to the right, and to the left
-    >>> more.shape, row[30, 0].tolist(), more[0, 1].tolist()
-    ((31, 2, 2), [-1], [-1, -1])
-    >>> row[7, 1] = -1  # nobody went to the left there
-    >>> with_inverse_steps(row.astype(np.int32))[7, 1].tolist()
-    [6, -1]
     """
     guess = _inverse_steps(_only_outcome(outcomes))
     guess[(outcomes == guess[:, :, None]).any(axis=2)] = -1

@@ -187,15 +187,12 @@ class RewardCounts(ByValue):
         negated = RewardCounts(self.counts, -self.rewards)
         least, most = self.least(radius, low), -negated.least(radius, -high)
         heads = np.clip((self.mean - low) / (high - low), 0.0, 1.0)
-        radius = (self._coin_regret(heads) + log_risk) / self.counts.total
+        rows, total = np.tile(np.arange(len(heads)), 2), self.counts.total
+        throws = np.concatenate([heads * total, (1 - heads) * total])
+        radius = (log_regret(rows, throws, len(heads), 2) + log_risk) / total
         by_coin = low + (high - low) * lowest_mean(heads, radius)
         to_coin = high - (high - low) * lowest_mean(1 - heads, radius)
         return (
             np.minimum(np.maximum(least, by_coin), self.mean),
             np.maximum(np.minimum(most, to_coin), self.mean),
         )
-
-    def _coin_regret(self, heads: Numbers) -> Numbers:
-        """Return the regret of each row's mean, as that of throws of a coin."""
-        rows, total = np.tile(np.arange(len(heads)), 2), self.counts.total
-        return log_regret(rows, np.concatenate([heads * total, (1 - heads) * total]), len(heads), 2)

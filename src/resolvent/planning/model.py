@@ -254,8 +254,7 @@ def _as_queried(machine: Machine, replay: ReplayCounts) -> Machine:
 
 # --- Experiments ---------------------------------------------------------------------------------
 
-ModelStep: TypeAlias = tuple[int, int]
-"""The numbers of an augmented state and of an action."""
+ModelStep: TypeAlias = tuple[int, int]  # the numbers of an augmented state and of an action
 
 
 def first_unknown_step(policy: Codes, model: Model, starts: Iterable[int]) -> Experiment | None:

@@ -22,18 +22,14 @@ from resolvent.planning.stochastic import DecisionProcess, policy_value
 from resolvent.traces.symbols import symbol_text
 from resolvent.traces.vocabulary import Codes
 
-_NEARLY_ONE: Final = 0.9999
-"""Discount in place of 1 where a policy is chosen with caution."""
-
+_NEARLY_ONE: Final = 0.9999  # discount in place of 1 where a policy is chosen with caution
 _CAUTION: Final = 0.05
 """Weight of an unseen outcome when a policy is chosen, beside 1 for each that occurred."""
 
 _ROUNDS: Final = 100
 _FIRST_SWEEPS: Final = 16
 _SWEEPS: Final = 2_000
-_TOLERANCE: Final = 1e-9
-"""Share of the largest value below which a difference is rounding."""
-
+_TOLERANCE: Final = 1e-9  # share of the largest value below which a difference is rounding
 _CONVERGED: Final = 1e-9
 """Share of the largest value below which changes end the iteration; bounds account for them."""
 

@@ -30,11 +30,8 @@ from resolvent.planning.steps import Keys, are_known, pack, positions
 from resolvent.replay.counts import GroupedCounts
 from resolvent.traces.vocabulary import Codes, codes_of
 
-ENDED: Final = -1
-"""As a next state: the episode is over."""
-
-_END: Final = 0
-"""Code of the outcome that ends an episode; any other is a label's code + 1."""
+ENDED: Final = -1  # as a next state: the episode is over
+_END: Final = 0  # code of the outcome that ends an episode; any other is a label's code + 1
 
 
 @dataclass(frozen=True, eq=False)

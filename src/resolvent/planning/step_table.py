@@ -233,9 +233,7 @@ def _endings(keys: Keys, ended: NDArray[np.int32]) -> Lookup:
 
 Flags = NDArray[np.bool_]
 
-NOT_KNOWN: Final = -2
-"""As a next state: the traces do not show where this leads."""
-
+NOT_KNOWN: Final = -2  # as a next state: the traces do not show where this leads
 _STEP_BYTES: Final = 40
 """Bytes of one step: its entries in a `StepTable`, and as much again while it is built."""
 

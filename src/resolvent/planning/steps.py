@@ -25,17 +25,11 @@ from resolvent.traces.schema import LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, codes_of
 
-Keys = NDArray[np.int64]
-"""Numbers of augmented states, or of steps."""
+Keys = NDArray[np.int64]  # numbers of augmented states, or of steps
 
 
 def acting_machines(machines: Machines) -> Machines:
-    """Return the machines that matter for acting, without their knowledge of endings.
-
-    >>> from resolvent.worlds import House
-    >>> list(acting_machines(House().machines()))
-    ['transition', 'reward']
-    """
+    """Return the machines that matter for acting, without their knowledge of endings."""
     for name, output in (("transition", "observation"), ("reward", "reward")):
         if name not in machines:
             raise ModelError(
@@ -49,11 +43,7 @@ def acting_machines(machines: Machines) -> Machines:
 
 
 def pack(parts: Sequence[Any], sizes: Sequence[int]) -> Keys:
-    """Return one number for parts below their sizes; the first size is not used.
-
-    >>> int(pack((2, 1, 3), (0, 2, 5)))
-    28
-    """
+    """Return one number for parts below their sizes; the first size is not used."""
     number = np.asarray(parts[0], np.int64)
     for part, size in zip(parts[1:], sizes[1:], strict=True):
         number = number * size + part
@@ -237,12 +227,7 @@ class Lookup:
 
     @classmethod
     def of(cls, counts: GroupedCounts) -> "Lookup | None":
-        """Return the function that counts show, None if a key has several values.
-
-        >>> seen = GroupedCounts.of(np.array([7, 3, 7]), np.array([1, 0, 1]))
-        >>> Lookup.of(seen)(np.array([3, 4, 7])).tolist()
-        [0, -1, 1]
-        """
+        """Return the function that counts show, None if a key has several values."""
         if (counts.size > 1).any():
             return None
         return cls(counts.key, counts.value.astype(np.int32))

@@ -16,19 +16,12 @@ from resolvent.planning.deterministic import discounted_sum
 from resolvent.planning.model import Model
 from resolvent.planning.step_table import NOT_KNOWN, Flags
 
-_DIRECTIONS: Final = 40
-"""Maximum number of Krylov vectors before a restart."""
-
-_CHECK_EVERY: Final = 8
-"""Number of Krylov vectors between two checks of the residual."""
-
+_DIRECTIONS: Final = 40  # maximum number of Krylov vectors before a restart
+_CHECK_EVERY: Final = 8  # number of Krylov vectors between two checks of the residual
 _RESTARTS: Final = 50
 _SWEEPS: Final = 100_000
-_PRECISION: Final = 1e-13
-"""Residual of solved equations, as a share of their largest number."""
-
-_SURELY: Final = 1 - 1e-9
-"""Probability from which on an outcome is certain."""
+_PRECISION: Final = 1e-13  # residual of solved equations, as a share of their largest number
+_SURELY: Final = 1 - 1e-9  # probability from which on an outcome is certain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
