@@ -223,13 +223,11 @@ class Discretizer:
         >>> Discretizer.at({"heat": [20]}).as_dict()
         {'method': 'given', 'bins': [2], 'intervals': [{'at': ['heat'], 'edges': [20.0]}]}
         """
-        fields: dict[str, Any] = {"method": self.method, "bins": self.bins}
-        if self.columns is not None:
-            fields["columns"] = self.columns
-        if self.ints:
-            fields["ints"] = True
-        if self.of != OBSERVATION:
-            fields["of"] = self.of
+        fields: dict[str, Any] = {
+            name: value
+            for name, value in self.get_params().items()
+            if name in ("method", "bins") or value != getattr(Discretizer, name)
+        }
         if self.intervals_ is not None:
             fields["intervals"] = [
                 {"at": position, "edges": row.edges}

@@ -438,10 +438,8 @@ def fit_mixture(
     """Maximize the likelihood of all outputs in at most this number of rounds."""
     last = -np.inf
     for number in range(rounds):
-        power = 1.0
-        if warm_up:
-            power = min(1.0, _FIRST_POWER + (1.0 - _FIRST_POWER) * number / warm_up)
-        log_likelihood, counts = mixture.expect(steps, power)
+        power = _FIRST_POWER + (1.0 - _FIRST_POWER) * number / warm_up if warm_up else 1.0
+        log_likelihood, counts = mixture.expect(steps, min(power, 1.0))
         mixture = counts.normalized(steps.query_of)
         if not in_time():
             break

@@ -237,8 +237,7 @@ class _LabelDeletion:
         if code is None:
             return self._contradiction() is None
         self.trivial = [code]
-        rows = self._contradiction()
-        if rows is None:
+        if (rows := self._contradiction()) is None:
             return True
         self.trivial = []
         if self._contradiction() is not None:

@@ -146,7 +146,7 @@ class TableSchema:
     action: ColumnNames | None = None
     reward: str | None = None
     label: ColumnNames | None = None
-    outputs: ColumnNames | Mapping[str, str] = ()
+    outputs: ColumnNames | Mapping[str, str] | None = ()
     terminated: str | None = None
     truncated: str | None = None
     next_observation: ColumnNames | None = None
@@ -240,33 +240,26 @@ def table_schema(arguments: Mapping[str, Any]) -> TableSchema:
             raise OptionError("input is None: name the column with what the system is given")
     fields: dict[str, Any] = {"layout": "log" if is_log else "table"}
     for name, value in arguments.items():
-        if name in ("output", "outputs"):
-            value = _output_columns(value, name)
+        if name in ("output", "outputs") and isinstance(value, Mapping):
+            value = {key: _column(column, f"{name} {key!r}") for key, column in value.items()}
         elif name in ("reward", "terminated", "truncated"):
             value = None if value is None else _column(value, name)
         elif name not in ("label_separator", "final_observation"):
-            value = _columns(value, name, may_be_empty=name in ("episode", "order"))
+            value = _columns(value, name)
         fields[_OF_LOGS.get(name, name)] = value
     return TableSchema(**fields)
 
 
-def _columns(names: Any, role: str, *, may_be_empty: bool = False) -> ColumnNames | None:
+def _columns(names: Any, role: str) -> ColumnNames | None:
     """Return the columns that a caller names for a role, as texts; None if none."""
     if names is None:
         return None
     if isinstance(names, str) or not isinstance(names, Iterable) or is_zero_dim(names):
         return _column(names, role)
     columns = tuple(_column(name, role) for name in names)
-    if not (columns or may_be_empty):
+    if not columns and role not in ("episode", "order", "output", "outputs"):
         raise OptionError(f"{role} is an empty list: name at least one column")
     return columns
-
-
-def _output_columns(outputs: Any, role: str) -> ColumnNames | dict[str, str]:
-    """Return the columns that a caller names as outputs, by their names in the traces if given."""
-    if isinstance(outputs, Mapping):
-        return {name: _column(column, f"{role} {name!r}") for name, column in outputs.items()}
-    return _columns(outputs, role, may_be_empty=True) or ()
 
 
 def _column(name: Any, role: str) -> str:

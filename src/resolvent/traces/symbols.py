@@ -336,22 +336,22 @@ def path_text(path: PartPath) -> str:
 def _paired_values(first: Any, second: Any, path: PartPath) -> Iterator[tuple[PartPath, Any, Any]]:
     """Yield the values of both symbols at each path, down to where their forms differ."""
     keys = _keys(first)
-    if keys is None or keys != _keys(second):
+    if not keys or keys != _keys(second):
         yield path, first, second
         return
-    for key, left, right in zip(keys, _parts(first), _parts(second), strict=True):
+    for key, (_, left), (_, right) in zip(keys, _items(first), _items(second), strict=True):
         yield from _paired_values(left, right, (*path, key))
 
 
-def _keys(symbol: Any) -> list[Any] | None:
-    """Return the keys of a mapping, or the indices of another tuple; None for other values."""
-    if not isinstance(symbol, tuple) or not symbol:
-        return None
-    return [key for key, _ in symbol] if is_mapping(symbol) else list(range(len(symbol)))
+def _keys(symbol: Any) -> list[Any]:
+    return [key for key, _ in _items(symbol)]
 
 
-def _parts(symbol: Any) -> list[Any]:
-    return [part for _, part in symbol] if is_mapping(symbol) else list(symbol)
+def _items(symbol: Any) -> list[Any]:
+    """Return the pairs of a mapping, or of index and part of another tuple; none for others."""
+    if is_mapping(symbol):
+        return list(symbol)
+    return list(enumerate(symbol)) if isinstance(symbol, tuple) else []
 
 
 def _form(symbol: Any) -> str:

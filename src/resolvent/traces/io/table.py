@@ -114,7 +114,7 @@ class _Conversion:
         if schema.reward is not None:
             columns[REWARD] = self._encoded(schema.reward, finite_reward, of_steps=True)
         for name, column in schema.column_of_output.items():
-            columns[name] = self._encoded(column, as_symbol, of_steps=True)
+            columns[name] = self._symbols(column, of_steps=True)
         traces = TraceSet.taking_over(
             columns,
             offsets=np.append(0, np.cumsum(self.lengths)),

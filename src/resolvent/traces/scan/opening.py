@@ -174,12 +174,11 @@ def _schema_of_trace_files(readable: Sequence[Footer], columns: Sequence[str]) -
                     f"the columns are not those of {first_file}: {with_it} has "
                     f"`{visible(column)}`, and {without} does not; give all files the same columns"
                 )
-    constant = {name for schema in schemas for name in schema.constants}
     return replace(
         schemas[0],
         terminated=next(filter(None, (schema.terminated for schema in schemas)), None),
         truncated=next(filter(None, (schema.truncated for schema in schemas)), None),
-        constants=tuple(sorted(constant)),
+        constants=tuple(sorted({name for schema in schemas for name in schema.constants})),
     )
 
 
