@@ -1,6 +1,7 @@
 """Results that are kept: an inference that was interrupted goes on, with the same bytes."""
 
 import pickle
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -44,8 +45,9 @@ def read(monkeypatch):
     return numbers
 
 
-def saved(result, path):
+def inferred(folder, path, **options):
     """All that an inference says but how long it took."""
+    result = rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(**options))
     result.machines.save(path / "machines.json")
     return (path / "machines.json").read_bytes(), result.machines, result.warnings
 
@@ -82,39 +84,21 @@ class Stopping(Workers):
 
 
 def test_interrupted_anywhere_it_goes_on(folder, tmp_path, read):
-    scanned = rs.scan_traces(folder)
-    expected = saved(rs.infer(scanned), tmp_path)
+    expected = inferred(folder, tmp_path)
     whole = len(read)
     for after in (0, 1, PIECES, PIECES + 3, 2 * PIECES):
         kept = tmp_path / f"kept-{after}"
         read.clear()
-        try:
-            first = rs.infer(
-                scanned, options=rs.InferenceOptions(cache_dir=kept, on=Stopping(after))
-            )
-        except StopError:
-            pass
-        else:
-            assert saved(first, tmp_path) == expected
+        with suppress(StopError):
+            first = inferred(folder, tmp_path, cache_dir=kept, on=Stopping(after))
+            assert first == expected
         in_vain = len(read)
         read.clear()
-        assert (
-            saved(
-                rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)),
-                tmp_path,
-            )
-            == expected
-        )
+        assert inferred(folder, tmp_path, cache_dir=kept) == expected
         assert len(read) <= whole - min(after, in_vain)
         again = len(read)
         read.clear()
-        assert (
-            saved(
-                rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)),
-                tmp_path,
-            )
-            == expected
-        )
+        assert inferred(folder, tmp_path, cache_dir=kept) == expected
         assert len(read) <= again
 
 
@@ -122,23 +106,15 @@ def test_interrupted_anywhere_it_goes_on(folder, tmp_path, read):
 def test_workers_of_a_cluster_keep_results(folder, tmp_path, read, monkeypatch):
     """Threads find what Ray's workers have kept, and the machines are the same bytes."""
     kept = tmp_path / "kept"
-    expected = saved(
-        rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(on="ray", cache_dir=kept)),
-        tmp_path,
-    )
+    expected = inferred(folder, tmp_path, on="ray", cache_dir=kept)
     for work in (ScanPass, ReplayPass):
         monkeypatch.setattr(work, "__call__", None)  # nothing is made again
     read.clear()
-    assert (
-        saved(
-            rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)), tmp_path
-        )
-        == expected
-    )
+    assert inferred(folder, tmp_path, cache_dir=kept) == expected
 
 
 def test_what_is_damaged_is_made_again(folder, tmp_path, read):
-    expected = saved(rs.infer(rs.scan_traces(folder)), tmp_path)
+    expected = inferred(folder, tmp_path)
     kept = tmp_path / "kept"
     rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept))
     files = sorted(kept.rglob("*.cache"))
@@ -149,20 +125,9 @@ def test_what_is_damaged_is_made_again(folder, tmp_path, read):
         content[draw.integers(len(content))] ^= 1
         file.write_bytes(content)
     with pytest.warns(rs.errors.ResumeWarning, match="is damaged, or of another version"):
-        assert (
-            saved(
-                rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)),
-                tmp_path,
-            )
-            == expected
-        )
+        assert inferred(folder, tmp_path, cache_dir=kept) == expected
     read.clear()
-    assert (
-        saved(
-            rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)), tmp_path
-        )
-        == expected
-    )
+    assert inferred(folder, tmp_path, cache_dir=kept) == expected
 
 
 def test_a_file_that_changed_is_read_again(tmp_path, read):
@@ -172,14 +137,9 @@ def test_a_file_that_changed_is_read_again(tmp_path, read):
         WORLD.rollouts(12, number).save(folder / f"{number}.parquet")
     rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept))
     WORLD.rollouts(12, 7).save(folder / "1.parquet")
-    expected = saved(rs.infer(rs.scan_traces(folder)), tmp_path)
+    expected = inferred(folder, tmp_path)
     read.clear()
-    assert (
-        saved(
-            rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)), tmp_path
-        )
-        == expected
-    )
+    assert inferred(folder, tmp_path, cache_dir=kept) == expected
     assert 1 in read
 
 
@@ -187,13 +147,8 @@ def test_other_options_do_not_find_them(folder, tmp_path):
     kept = tmp_path / "kept"
     rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept))
     for options in ({"reward_digits": 0}, {"outputs": ["reward"]}):
-        expected = saved(
-            rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(**options)), tmp_path
-        )
-        found = rs.infer(
-            rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept, **options)
-        )
-        assert saved(found, tmp_path) == expected
+        expected = inferred(folder, tmp_path, **options)
+        assert inferred(folder, tmp_path, cache_dir=kept, **options) == expected
 
 
 def test_a_seal_has_all_that_traces_depend_on(folder):

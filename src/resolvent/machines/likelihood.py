@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from resolvent._core import binary_log, log_gamma, log_gammas, natural_log, power
 from resolvent._util.math import geometric, log
 from resolvent.machines.machine import Machine
-from resolvent.machines.tables import OutputCounts, positions
+from resolvent.machines.tables import OutputCounts, pair_keys, positions
 from resolvent.traces.vocabulary import Codes
 
 _Numbers = NDArray[np.int64]
@@ -88,25 +88,26 @@ def output_probabilities(
     for position, counts in zip((row, constant), machine.query_counts(), strict=True):
         total[position >= 0] = counts[position[position >= 0]]
     main = machine.predict(states, queries)
-    count, most = np.where(main == outputs, total, 0), total.copy()
+    is_main = main == outputs
+    count, most = np.where(is_main, total, 0), total.copy()
     width = len(machine.outputs)
     if machine.is_noisy:
         table, rows = machine.output_counts, machine.output_count_rows
         varies = np.isin(row, rows)
-        varying = _Sums(_keys(rows, table.value, width), table.count)
-        count[varies] = varying.of(_keys(row, outputs, width))[varies]
-        most[varies] = varying.of(_keys(row, main, width))[varies]
+        varying = _Sums(pair_keys(rows, table.value, width), table.count)
+        count[varies] = varying.of(pair_keys(row, outputs, width))[varies]
+        most[varies] = varying.of(pair_keys(row, main, width))[varies]
     strength, noise = smoothing.strength, np.array(smoothing.noise)[_noise_bin(total)]
     of_main = (most + strength * (1 - noise)) / (total + strength)
     deviating = total - most
     of_output, of_query = _deviations(machine)
-    elsewhere = of_output.of(_keys(queries, outputs, width)) - np.where(main == outputs, 0, count)
-    all_elsewhere = of_query.of(queries) - deviating - of_output.of(_keys(queries, main, width))
+    elsewhere = of_output.of(pair_keys(queries, outputs, width)) - np.where(is_main, 0, count)
+    all_elsewhere = of_query.of(queries) - deviating - of_output.of(pair_keys(queries, main, width))
     uniform = smoothing.uniform_strength
     base = (elsewhere + uniform / max(len(machine.outputs) - 1, 1)) / (all_elsewhere + uniform)
     strength = smoothing.deviating_strength
     share = (count + strength * base) / (deviating + strength)
-    chance = (1 - smoothing.novelty) * np.where(main == outputs, of_main, (1 - of_main) * share)
+    chance = (1 - smoothing.novelty) * np.where(is_main, of_main, (1 - of_main) * share)
     chance[outputs < 0] = smoothing.novelty
     chance[main < 0] = np.nan
     return chance
@@ -131,11 +132,6 @@ class _Sums(NamedTuple):
         return np.append(self.counts, 0)[positions(self.keys, wanted)]
 
 
-def _keys(first: _Numbers | Codes, second: Codes, width: int) -> _Numbers:
-    """Return one number for each pair of codes, −1 where either is −1."""
-    return np.where((first >= 0) & (second >= 0), first.astype(np.int64) * width + second, -1)
-
-
 def _deviations(machine: Machine) -> tuple[_Sums, _Sums]:
     """Return counts of the deviating outputs of all states: by query and output, and by query."""
     counts = machine.output_counts
@@ -143,7 +139,7 @@ def _deviations(machine: Machine) -> tuple[_Sums, _Sums]:
     query, value, count = (
         column[deviates] for column in (counts.query, counts.value, counts.count)
     )
-    keys = _keys(query, value, len(machine.outputs))
+    keys = pair_keys(query, value, len(machine.outputs))
     return _Sums.by(keys, count), _Sums.by(query, count)
 
 
@@ -202,9 +198,10 @@ def _deviating_strengths(machine: Machine) -> tuple[float, float]:
     query, output = counts.query[deviates], counts.value[deviates]
     is_main = output == counts.main[group]  # the left-out output did not deviate
     left, here = count - 1, counts.totals[group] - 1 - main
-    elsewhere = of_output.of(_keys(query, output, width)) - np.where(is_main, 0, count)
+    elsewhere = of_output.of(pair_keys(query, output, width)) - np.where(is_main, 0, count)
     all_elsewhere = of_query.of(query) - (counts.totals[group] - counts.most[group])
-    all_elsewhere -= of_output.of(_keys(query, value[deviates], width)) - np.where(is_main, main, 0)
+    of_rest = of_output.of(pair_keys(query, value[deviates], width))
+    all_elsewhere -= of_rest - np.where(is_main, main, 0)
 
     def likelihood(deviating: float, uniform: float) -> float:
         base = (elsewhere + uniform / (width - 1)) / (all_elsewhere + uniform)

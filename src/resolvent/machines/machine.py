@@ -30,6 +30,7 @@ from resolvent.machines.tables import (
     look_up,
     no_codes,
     no_numbers,
+    pair_keys,
     positions,
 )
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
@@ -146,7 +147,7 @@ class Machine(FiniteMemory):
 
         A query of −1 stands for an observation or action the machine does not know.
         """
-        keys = self._keys(states, queries)
+        keys = pair_keys(states, queries, self._queries)
         by_state = look_up(self._output_keys, self.output_value, keys)
         constant = look_up(self.constant_query, self.constant_value, queries)
         if not generalized:
@@ -155,7 +156,7 @@ class Machine(FiniteMemory):
 
     def basis_many(self, states: Codes, queries: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return the basis of each output, as its position in `BASIS_BY_CODE`."""
-        keys = self._keys(states, queries)
+        keys = pair_keys(states, queries, self._queries)
         codes = np.full(len(keys), UNSEEN_CODE, np.int8)
         codes[is_member(self.constant_query, queries)] = GENERALIZED_CODE
         for observed in (self._output_keys, self._observed_constant_keys):
@@ -194,7 +195,7 @@ class Machine(FiniteMemory):
         Rows with −1, and queries whose output depends on the state, are ignored.
         """
         is_constant = is_member(self.constant_query, queries) & (states >= 0)
-        keys = self._keys(states[is_constant], queries[is_constant])
+        keys = pair_keys(states[is_constant], queries[is_constant], self._queries)
         keys, _ = distinct_numbers(keys, self.states * self._queries)
         state, query = np.divmod(keys, max(self._queries, 1))
         return replace(
@@ -285,7 +286,7 @@ class Machine(FiniteMemory):
 
     def output_rows(self, states: Codes, queries: NDArray[np.int64]) -> Codes:
         """Return the row of the outputs by state for each state and query, −1 for none."""
-        return positions(self._output_keys, self._keys(states, queries))
+        return positions(self._output_keys, pair_keys(states, queries, self._queries))
 
     @property
     def output_count_rows(self) -> Codes:
@@ -427,23 +428,17 @@ class Machine(FiniteMemory):
                 )
         return 0
 
-    def _keys(self, states: Codes, queries: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return one number for each state and query, −1 where either is −1."""
-        keys = states.astype(np.int64) * self._queries + queries
-        keys[(states < 0) | (queries < 0)] = -1
-        return keys
-
     @property
     def _queries(self) -> int:
         return len(self.observations) * len(self.actions)
 
     @cached_property
     def _output_keys(self) -> NDArray[np.int64]:
-        return self._keys(self.output_state, self.output_query)
+        return pair_keys(self.output_state, self.output_query, self._queries)
 
     @cached_property
     def _observed_constant_keys(self) -> NDArray[np.int64]:
-        return self._keys(self.observed_constant_state, self.observed_constant_query)
+        return pair_keys(self.observed_constant_state, self.observed_constant_query, self._queries)
 
     @cached_property
     def _outputs_by_state(self) -> dict[tuple[int, int], int]:

@@ -248,10 +248,6 @@ def number_states(transitions: Codes) -> tuple[Codes, NDArray[np.int64], Codes]:
 
     Returns the table under the new numbers, the states in that order, and the new number of each
     state: −1 for unreachable ones, and for a last entry, which stands for unseen targets.
-
-    >>> table, order, number = number_states(np.array([[0, 2, -1], [0, 1, -1], [1, 2, 0]]))
-    >>> table.tolist(), order.tolist(), number.tolist()
-    ([[0, 1, -1], [2, 1, 0], [0, 2, -1]], [0, 2, 1], [0, 2, 1, -1])
     """
     order = np.array(list(shortest_paths(transitions)), np.int64)
     number = np.full(len(transitions) + 1, -1, np.int32)

@@ -79,6 +79,13 @@ def no_numbers() -> NDArray[np.int64]:
     return np.empty(0, np.int64)
 
 
+def pair_keys(first: NDArray[Any], second: NDArray[Any], width: int) -> NDArray[np.int64]:
+    """Return one number for each pair of codes, −1 where either is −1."""
+    keys: NDArray[np.int64] = first.astype(np.int64) * width + second
+    keys[(first < 0) | (second < 0)] = -1
+    return keys
+
+
 def look_up(keys: NDArray[np.int64], values: Codes, wanted: NDArray[np.int64]) -> Codes:
     """Return the value of each wanted key, −1 where there is none; `keys` are sorted."""
     if len(keys) == 0:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.machines import Machine, Machines
+from resolvent.machines.tables import pair_keys
 from resolvent.preprocess.samples import Histories, rounded
 from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.counts import CountTable, Rows
@@ -87,9 +88,7 @@ def query_numbers(
         pairs = ((observations[code], state - 1) for code, state in named)
         observed = codes_of(pairs, machine.observations, -1)[pair]
     acted = codes_of(actions, machine.actions, -1)[action]
-    number: NDArray[np.int64] = observed.astype(np.int64) * len(machine.actions) + acted
-    number[(observed < 0) | (acted < 0)] = -1
-    return number
+    return pair_keys(observed, acted, len(machine.actions))
 
 
 def to_machine_codes(
