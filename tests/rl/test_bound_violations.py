@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.rl.run_plan import BoundViolation, bound_violations, return_bounds
+from resolvent.rl.run_plan import BoundViolation, bound_violations, return_bounds, returns_of
 from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import House
 
@@ -226,3 +226,14 @@ def test_episodes_of_a_run_keep_all_columns() -> None:
     assert len(result.update(runs.traces).all_traces()) == 6
     with pytest.raises(rs.TraceError, match=r'episode 0: step 0: .* gives no info\["price"\]'):
         plan.run(env, episodes=1, columns=["price"])
+
+
+def test_returns_are_discounted() -> None:
+    assert returns_of(corridor(("abc", "xy", 4.0)), 0.5).tolist() == [2.0]
+    traces = TraceSet([Trace("abc", [None] * 3, "xy", [1, 4])])
+    assert returns_of(traces, 0.5).tolist() == [3.0]
+
+
+def test_a_violation_as_text() -> None:
+    violation = BoundViolation(3, 0.5, 0.5, 0.0)
+    assert str(violation) == "episode 3 returned 0, but the plan's value is 0.5"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import resolvent as rs
+from resolvent.rl.q_table import observation_text
 from table_worlds import world
 
 
@@ -140,3 +141,12 @@ def test_predict_returns_the_best_action_as_stable_baselines3_does(learned):
     for observation in (*learned.observations, "never met"):
         assert learned.predict(observation) == (learned.action(observation), None)
     assert learned.predict(0, "state", episode_start=None, deterministic=True)[1] == "state"
+
+
+def test_observations_as_text():
+    names = "hall", "attic"
+    augmented = ("observation", 1), ("reward_state", 1)
+    assert observation_text(augmented, names) == "observation attic, reward state 1"
+    assert observation_text(1, names) == "attic"
+    assert observation_text(7, names) == "7"
+    assert observation_text((1, 2), names) == "(1, 2)"

@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode
 
 from resolvent.errors import OptionError, TraceError
 from resolvent.rl.collect import collect
+from resolvent.rl.vector_env import info_of
 from resolvent.traces.trace import Trace
 from resolvent.worlds import House
 from silent_houses import HouseWithMethod, SilentHouse
@@ -368,3 +369,9 @@ def test_a_missing_column_is_located(autoreset):
     message = r'^episode 1 \(environment 1\): step 0: the environment gives no info\["cost"\]'
     with pytest.raises(TraceError, match=message):
         collect(envs, episodes=4, seed=0, columns=["cost"])
+
+
+def test_infos_of_one_environment():
+    infos = {"cost": np.array([3, 0]), "_cost": np.array([True, False]), "at": [5, 6], "n": 2}
+    assert info_of(0, infos) == {"cost": 3, "at": 5}
+    assert info_of(1, infos) == {"at": 6}

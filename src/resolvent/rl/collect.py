@@ -172,9 +172,6 @@ class NamedEnvironment:
     """Make the environment with an id, or named module:id or module:Class, in any process.
 
     The modules in `imports` are imported first, so that they can register environments.
-
-    >>> NamedEnvironment("resolvent/TMaze-v0", {"length": 5})().unwrapped.length
-    5
     """
 
     name: str

@@ -319,11 +319,7 @@ def checked_step(returned: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
 
 
 def checked_flag(flag: Any, name: str) -> bool:
-    """Return `terminated` or `truncated` as a bool.
-
-    >>> checked_flag(1, "terminated")
-    True
-    """
+    """Return `terminated` or `truncated` as a bool."""
     try:
         return bool(flag)
     except Exception as error:  # an array of several, or an object without a truth value

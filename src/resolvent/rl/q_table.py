@@ -229,11 +229,6 @@ def observation_text(symbol: Symbol, names: tuple[Symbol, ...] | None = None) ->
     """Return an observation as text, the parts of a mapping with their keys.
 
     `names` are those of the numbers that observations are.
-
-    >>> observation_text((("observation", 1), ("reward_state", 1)), ("hall", "attic"))
-    'observation attic, reward state 1'
-    >>> observation_text(1, ("hall", "attic")), observation_text((1, 2), ("hall", "attic"))
-    ('attic', '(1, 2)')
     """
     if not isinstance(symbol, tuple) or not is_mapping(symbol):
         return short(symbol_text(name_of_number(symbol, names)))

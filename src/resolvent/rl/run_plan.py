@@ -68,13 +68,7 @@ class BoundViolation:
         }
 
     def __str__(self) -> str:
-        """Return a line of text.
-
-        >>> print(BoundViolation(3, 0.5, 0.5, 0.0))
-        episode 3 returned 0, but the plan's value is 0.5
-        >>> print(BoundViolation(None, 0.5, math.inf, 0.125))
-        the episodes returned 0.125 on average, but the plan's value is at least 0.5
-        """
+        """Return a line of text."""
         returned = f"episode {self.episode} returned {self.actual:.4g}"
         if self.episode is None:
             returned = f"the episodes returned {self.actual:.4g} on average"
@@ -403,12 +397,7 @@ def return_bounds(plan: Plan, start: int, steps: float = math.inf) -> tuple[floa
 def returns_of(
     traces: TraceSet, gamma: float = 1.0, digits: int | None = None
 ) -> NDArray[np.float64]:
-    """Return the discounted return of each episode, its rewards rounded to `digits` if given.
-
-    >>> from resolvent.traces import Trace
-    >>> returns_of(TraceSet([Trace("abc", [None] * 3, "xy", [1, 4])]), 0.5).tolist()
-    [3.0]
-    """
+    """Return the discounted return of each episode, its rewards rounded to `digits` if given."""
     rewards = np.array(rounded(traces.rewards, digits))
     steps = np.arange(traces.steps) - np.repeat(traces.offsets[:-1], np.diff(traces.offsets))
     terms = rewards[traces.reward_codes] * powers(gamma, int(steps.max(initial=0)) + 1)[steps]

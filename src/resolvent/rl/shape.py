@@ -65,15 +65,6 @@ class Potential(ByValue):
 
         An augmented state that the plan does not know has the mean potential of those with the
         same machine states, or of all if there are none.
-
-        >>> from resolvent.planning.plan import plan
-        >>> from resolvent.worlds import House
-        >>> from resolvent.inference.infer import infer
-        >>> from resolvent.rl.collect import collect
-        >>> traces = collect(House(), episodes=200, seed=0)
-        >>> potential = Potential.of_plan(plan(infer(traces), traces))
-        >>> round(potential.at("corridor", 0, 0), 4), round(potential.at("nowhere", 1, 1), 4)
-        (0.7738, 0.9387)
         """
         model = plan.model
         sizes = tuple(plan.machines[name].states for name in model.states)
@@ -110,9 +101,8 @@ def values_of_states(model: Model, sizes: tuple[int, ...], gamma: float) -> NDAr
 
     The value of an augmented state is that of the best known path to the end or to other machine
     states, which have the mean value of their augmented states. So a transition takes its number
-    of steps. Toro Icarte, Klassen, Valenzano and McIlraith (2022) count one step for each, which
-    is too optimistic: a learner then tries everything everywhere first. Random transitions are
-    replaced by their likeliest outcome, since any potential keeps the optimum.
+    of steps, not one. Random transitions are replaced by their likeliest outcome, since any
+    potential keeps the optimum.
     """
     joint = np.ravel_multi_index(tuple(model.states.values()), sizes)
     size = prod(sizes)

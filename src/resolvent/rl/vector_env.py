@@ -6,7 +6,7 @@ episode, their last observations and infos, and the labels.
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -249,11 +249,8 @@ def one_environment(envs: VectorEnv) -> Iterator[AnyEnv]:
     if isinstance(inner, gym.vector.SyncVectorEnv):
         yield inner.envs[0]
     elif isinstance(inner, gym.vector.AsyncVectorEnv):
-        env = inner.env_fns[0]()
-        try:
+        with closing(inner.env_fns[0]()) as env:
             yield env
-        finally:
-            env.close()
     else:
         yield envs
 
@@ -262,10 +259,6 @@ def info_of(number: int, infos: Infos) -> dict[str, Any]:
     """Return one environment's part of infos, by Gymnasium's masks.
 
     Entries without a row for each environment are omitted.
-
-    >>> infos = {"cost": np.array([3, 0]), "_cost": np.array([True, False]), "at": [5, 6], "n": 2}
-    >>> info_of(0, infos), info_of(1, infos)
-    ({'cost': np.int64(3), 'at': 5}, {'at': 6})
     """
     info = {}
     for key, values in infos.items():

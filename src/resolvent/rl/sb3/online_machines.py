@@ -19,12 +19,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-from stable_baselines3.common.vec_env import (
-    VecEnv,
-    VecEnvWrapper,
-    VecNormalize,
-    unwrap_vec_wrapper,
-)
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize, unwrap_vec_wrapper
 
 from resolvent._util.validation import check_at_least
 from resolvent.errors import OptionError, locating
