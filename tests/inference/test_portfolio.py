@@ -12,6 +12,7 @@ from mealy_machine import Mealy
 from resolvent.inference import portfolio
 from resolvent.inference.engine import Limits, merge
 from resolvent.inference.portfolio import Candidate, Entrant, best_candidate, uncertainty
+from resolvent.inference.strategy import ENGINES
 from resolvent.inference.summary import tried_lines
 from resolvent.machines.build import RawMergeEvent, StateLimitExceeded, WorkLimitExceeded
 from resolvent.preprocess.samples import Histories, output_samples
@@ -204,6 +205,16 @@ def test_of_unfinished_machines_the_fewest_wrong_outputs_win():
     state = replace(result.inference_state, fit=unfinished)
     (line,) = tried_lines(replace(result, inference_state=state))
     assert "bits, fewest wrong; edsm: " in line
+
+
+def test_the_portfolio_is_the_same_on_the_python_engine():
+    """Orders that Python does not have run natively there."""
+    native, python = (
+        rs.infer(SCARCE[:15], options=rs.InferenceOptions(engine=engine)) for engine in ENGINES
+    )
+    assert {"likelihood", "backtracking"} <= {each.name for each in native.tried["transition"]}
+    assert python.tried == native.tried
+    assert python.machines == native.machines
 
 
 def test_a_single_strategy_is_the_only_attempt():

@@ -117,6 +117,14 @@ def test_without_time_there_are_no_events():
     ]
 
 
+def test_a_search_for_a_smaller_machine_runs_whatever_the_engine():
+    """Merging in the paper's order misses a machine that the discovery of events has found."""
+    traces, _ = blank("House", 30)
+    options = rs.InferenceOptions(engine="python")
+    result = rs.infer(traces, labels="auto", strategy="rpni", options=options)
+    assert [machine.states for machine in result.machines.values()] == [2, 2]
+
+
 def test_the_time_limit_ends_the_search_for_events():
     traces, _ = blank("House", 50)
     assert rs.infer(traces, labels="auto").preprocessor.labeling.events is not None
