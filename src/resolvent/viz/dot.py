@@ -35,14 +35,10 @@ class Edge(NamedTuple):
 
     source: int
     target: int
-    labels: tuple[str, ...]
-    """Label texts; those of uncertain transitions end with their confidence."""
-    times: int | None
-    """Number of times the edge was taken; None if the machine has no counts."""
-    width: float | None
-    """Line width by `times`; only for noisy machines with counts."""
-    is_uncertain: bool
-    """Whether a label may lead elsewhere, at odds of less than 100 to 1; if there is a `width`."""
+    labels: tuple[str, ...]  # texts; those of uncertain transitions end with their confidence
+    times: int | None  # number of times the edge was taken; None if the machine has no counts
+    width: float | None  # line width by `times`; only for noisy machines with counts
+    is_uncertain: bool  # whether it may lead elsewhere, at odds below 100 to 1; with a `width`
 
     @property
     def is_rare(self) -> bool:

@@ -36,10 +36,8 @@ class StateBox(NamedTuple):
     state: int
     name: tuple[str, ...]
     hover: str
-    leads_out: bool
-    """Whether a transition leads to a state that is not drawn."""
-    successors: tuple[str, ...]
-    """Successors for labels without an arrow."""
+    leads_out: bool  # whether a transition leads to a state that is not drawn
+    successors: tuple[str, ...]  # successors for labels without an arrow
 
 
 class Arrow(NamedTuple):
@@ -49,10 +47,8 @@ class Arrow(NamedTuple):
     target: int
     lines: tuple[str, ...]
     hover: str
-    width: float | None
-    """Line width; None for the usual one."""
-    is_dashed: bool
-    """Whether the arrow may lead elsewhere or was rarely taken."""
+    width: float | None  # line width; None for the usual one
+    is_dashed: bool  # whether the arrow may lead elsewhere or was rarely taken
 
 
 class Picture(NamedTuple):

@@ -163,8 +163,7 @@ _WALLS = frozenset(
 class _OfficeState(NamedTuple):
     x: int
     y: int
-    done: frozenset[str] = frozenset()
-    """Things fetched, or positions visited in order."""
+    done: frozenset[str] = frozenset()  # things fetched, or positions visited in order
 
 
 class _OfficeRules(Rules[_OfficeState]):
