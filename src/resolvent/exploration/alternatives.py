@@ -382,13 +382,10 @@ class WMethodTests:
     def _steps(self, episode: Episode) -> _Steps:
         """Return the label read just before each step, and the query."""
         first, lag, labels = self.model.first, self.model.lag, episode.labels
-        return [
-            (
-                labels[step - lag] if step - lag >= first else -1,
-                (episode.observations[step], action),
-            )
-            for step, action in enumerate(episode.actions)
-        ]
+        steps = range(len(episode.actions))
+        read = (labels[step - lag] if step - lag >= first else -1 for step in steps)
+        queries = zip(episode.observations, episode.actions, strict=False)
+        return list(zip(read, queries, strict=True))
 
     def _words(self, steps: _Steps) -> Iterator[tuple[Word, int, bool]]:
         """Yield the labels read before each step, and whether it is the first one after them."""

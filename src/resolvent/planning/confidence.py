@@ -5,7 +5,7 @@ Kullback-Leibler divergence, and its members that minimize a mean value, unseen 
 (Filippi, Cappé and Garivier 2010).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,9 +19,7 @@ Numbers = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 _HALVINGS = 60
-
-_TOUCHING = 1e-290
-"""Smallest difference of two values that counts: frequencies divided by less overflow."""
+_TOUCHING = 1e-290  # smallest difference of values that counts: frequencies over less overflow
 
 
 def worst_probabilities(
@@ -151,13 +149,8 @@ class RewardCounts(ByValue):
         """Return each row from whichever of the two has more counts of it."""
         rewards = np.union1d(self.rewards, other.rewards)
         first, second = (
-            GroupedCounts(
-                counts.counts.key,
-                counts.counts.offset,
-                np.searchsorted(rewards, counts.rewards)[counts.counts.value],
-                counts.counts.count,
-            )
-            for counts in (self, other)
+            replace(each.counts, value=np.searchsorted(rewards, each.rewards)[each.counts.value])
+            for each in (self, other)
         )
         return RewardCounts(first.better_known(second), rewards)
 

@@ -17,8 +17,7 @@ Numbers = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
-_LEAST = float(np.finfo(np.float64).tiny)
-"""Smallest normal number: below it, rounding errors are not relative."""
+_LEAST = float(np.finfo(np.float64).tiny)  # below it, rounding errors are not relative
 _STEPS_AHEAD = 16  # number of sweeps of value iteration before policy iteration
 _LARGEST_SUM = 1e307  # largest sum of rewards: floating-point numbers end at 1.8e308
 

@@ -142,6 +142,7 @@ class Model(ByValue):
             rewards = rounded(alphabets.values[REWARD], digits)
             numbers, table, outcomes = *tabulate_steps(starts, known_steps), None
         observation, states = space.parts(numbers)
+        seen_rewards = *acting.reward.outputs, *rewards
         return cls(
             space.observations,
             space.actions,
@@ -150,10 +151,7 @@ class Model(ByValue):
             **vars(table),
             starts=positions(starts, numbers),
             start_counts=start_counts,
-            reward_range=(
-                min(*acting.reward.outputs, *rewards),
-                max(*acting.reward.outputs, *rewards),
-            ),
+            reward_range=(min(seen_rewards), max(seen_rewards)),
             labels=alphabets.labels,
             first_label=first_label
             if acting.timing.reads_at_reset

@@ -23,15 +23,12 @@ from resolvent.traces.symbols import symbol_text
 from resolvent.traces.vocabulary import Codes
 
 _NEARLY_ONE: Final = 0.9999  # discount in place of 1 where a policy is chosen with caution
-_CAUTION: Final = 0.05
-"""Weight of an unseen outcome when a policy is chosen, beside 1 for each that occurred."""
-
+_CAUTION: Final = 0.05  # weight of an unseen outcome when a policy is chosen; others weigh 1
 _ROUNDS: Final = 100
 _FIRST_SWEEPS: Final = 16
 _SWEEPS: Final = 2_000
 _TOLERANCE: Final = 1e-9  # share of the largest value below which a difference is rounding
-_CONVERGED: Final = 1e-9
-"""Share of the largest value below which changes end the iteration; bounds account for them."""
+_CONVERGED: Final = 1e-9  # the same for changes that end an iteration; bounds account for them
 
 
 class BoundedPolicy(NamedTuple):
@@ -67,13 +64,11 @@ def optimize(
         raise OptionError(error)
     if model.outcomes is not None:
         return _optimize_stochastic(model, model.outcomes, gamma, reward_range, confidence)
+    worst, best = min(low, discounted_sum(low, gamma)), max(high, discounted_sum(high, gamma))
     try:
         lower, upper = (
             solve(model.next_state, np.where(model.known, model.reward, unknown), gamma)
-            for unknown in (
-                min(low, discounted_sum(low, gamma)),
-                max(high, discounted_sum(high, gamma)),
-            )
+            for unknown in (worst, best)
         )
     except RewardingCycle as cycle:
         reward = model.reward[cycle.states, cycle.actions].sum()

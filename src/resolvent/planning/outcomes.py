@@ -274,10 +274,8 @@ class _OutcomePredictor:
         total = self._observations.total
         log_rows = log(values * space.sizes[0] * actions)
         divergence = ((regret_of(self._observations, values) + log_rows) / total)[row]
-        divergence, weight = (
-            np.where(row < 0, 0.0, divergence),
-            np.where(row < 0, 0.0, 1 / total[row]),
-        )
+        divergence = np.where(row < 0, 0.0, divergence)
+        weight = np.where(row < 0, 0.0, 1 / total[row])
         if (self._outcomes.size > 1).any():  # else they are a function of the step
             # By the chain rule, divergences of what follows an observation add up.
             share = np.where(observed.cell < 0, 0.0, observed.frequency)

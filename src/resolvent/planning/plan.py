@@ -140,9 +140,8 @@ class Plan(ByValue):
 
         It is a lower bound, or for stochastic machines the expected return.
         """
-        return self.model.mean_at_starts(
-            self.pessimistic if self.expected is None else self.expected
-        )
+        values = self.pessimistic if self.expected is None else self.expected
+        return self.model.mean_at_starts(values)
 
     @property
     def bound(self) -> float:

@@ -32,13 +32,9 @@ def facts_of(plan: "Plan") -> list[tuple[str, str]]:
     if plan.assumes_rewards:
         seen = " to ".join(f"{reward:g}" for reward in dict.fromkeys(model.reward_range))
         facts.append(("", f"this assumes rewards that were never observed; observed were {seen}"))
-    facts += [
-        (
-            "model",
-            f"{amount(len(model), 'augmented state')}, {amount(len(model.actions), 'action')}",
-        ),
-        ("unknown", f"{model.unknown_steps:,} of {model.known.size:,} steps"),
-    ]
+    size = f"{amount(len(model), 'augmented state')}, {amount(len(model.actions), 'action')}"
+    unknown = f"{model.unknown_steps:,} of {model.known.size:,} steps"
+    facts += [("model", size), ("unknown", unknown)]
     if model.outcomes is not None:
         facts.append(("outcomes", model.outcomes.text()))
     sometimes = int((model.sometimes_ends & ~model.known).sum())
@@ -67,10 +63,7 @@ def _bound_text(plan: "Plan") -> str:
 
 
 def _bound_with_confidence(plan: "Plan") -> str:
-    least, most = (
-        plan.model.mean_at_starts(plan.pessimistic),
-        plan.model.mean_at_starts(plan.optimistic),
-    )
+    least, most = map(plan.model.mean_at_starts, (plan.pessimistic, plan.optimistic))
     sure = f"with {100 * (plan.confidence or 0):.6g}% confidence"
     if not np.isfinite(plan.bound):
         bounds = [f"at least {least:.4g}"] * bool(np.isfinite(least))

@@ -156,7 +156,6 @@ class Steps:
     """
 
     names: tuple[str, ...]
-
     observation: Codes
     states: tuple[Codes, ...]
     action: Codes

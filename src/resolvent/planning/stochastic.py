@@ -186,10 +186,8 @@ class DecisionProcess:
 
     def ahead(self, value: Numbers, gamma: float) -> Numbers:
         """Return the value of each outcome, its reward included."""
-        return (
-            self.outcome_reward
-            + gamma * np.append(value, [0.0, self.unknown_value])[self.next_state]
-        )
+        after = np.append(value, [0.0, self.unknown_value])[self.next_state]
+        return self.outcome_reward + gamma * after
 
     def backup(self, ahead: Numbers, probability: Numbers) -> Numbers:
         """Return the value of each step as [state, action], given that of its outcomes."""
