@@ -9,8 +9,8 @@ from resolvent import _core
 from resolvent.preprocess.event_steps import (
     DescriptionLength,
     EventSteps,
-    distinct_traces,
     event_steps,
+    unlabeled_distinct_traces,
 )
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.traces import Trace, TraceSet
@@ -97,7 +97,7 @@ def test_the_first_steps_are_those_of_whole_traces():
 
 @pytest.mark.parametrize("order", [[1, 0], [0, 1, 1, 0, 1]])
 def test_order_and_number_of_traces_make_no_difference(order):
-    assert distinct_traces(SWITCH.take(order)) == distinct_traces(SWITCH)
+    assert unlabeled_distinct_traces(SWITCH.take(order)) == unlabeled_distinct_traces(SWITCH)
 
 
 STEPS = EventSteps(

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from resolvent.errors import OptionError, TraceError
 from resolvent.preprocess.event_search import SearchOptions, best_table
-from resolvent.preprocess.event_steps import EventSteps, Table, distinct_traces, event_steps
+from resolvent.preprocess.event_steps import (
+    EventSteps,
+    Table,
+    event_steps,
+    unlabeled_distinct_traces,
+)
 from resolvent.preprocess.labeling import LabelingFunction, LabelOrigin
 from resolvent.preprocess.samples import Histories, find_contradiction, output_samples, supplement
 from resolvent.preprocess.timing import NONE, LabelTiming
@@ -86,7 +91,7 @@ def event_candidates(
     traces: TraceSet, outputs: Sequence[str], options: SearchOptions
 ) -> Iterator[LabelCandidate]:
     """Yield events among observations, among actions, and among pairs of both."""
-    distinct = distinct_traces(traces)
+    distinct = unlabeled_distinct_traces(traces)
     for reads in (reads for reads in SOURCES if _varies(distinct, reads)):
         tables = _tables(distinct, LabelingFunction(reads), outputs, options)
         if tables is not None:

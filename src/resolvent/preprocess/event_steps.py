@@ -160,7 +160,7 @@ def _varying_outputs(query: Counts, output: Counts) -> tuple[Codes, Counts]:
     return code[pair_of_step], query_of.astype(np.int64)
 
 
-def distinct_traces(traces: TraceSet) -> TraceSet:
+def unlabeled_distinct_traces(traces: TraceSet) -> TraceSet:
     """Return each different trace once, in an order that depends only on their contents.
 
     The first traces are a fair sample of all. Labels are ignored.

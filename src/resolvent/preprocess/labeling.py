@@ -175,11 +175,7 @@ class LabelingFunction:
 
 def preceding_actions(offsets: NDArray[np.int64], action_codes: Codes) -> Codes:
     """Return the code of the action that led to each observation, −1 at starts of episodes."""
-    codes = np.full(int(offsets[-1]) + len(offsets) - 1, -1, np.int32)
-    follows_step = np.ones(len(codes), bool)
-    follows_step[offsets[:-1] + np.arange(len(offsets) - 1)] = False
-    codes[follows_step] = action_codes
-    return codes
+    return np.insert(action_codes, offsets[:-1], -1)
 
 
 def pair_sources(

@@ -47,13 +47,11 @@ class LabelTiming(StrEnum):
 
 def labels_read(traces: TraceSet, timing: LabelTiming) -> Codes:
     """Return for each step the code of the label read just before it; `NONE` if none is read."""
-    current = traces.at_step(traces.label_codes)
-    if timing is LabelTiming.CURRENT_WITH_INITIAL:
-        return current
-    read = current.copy()
+    read = traces.at_step(traces.label_codes)
     if timing is LabelTiming.LAGGED:
-        read[1:] = current[:-1]
-    read[traces.offsets[:-1]] = NONE
+        read[1:] = read[:-1].copy()
+    if timing is not LabelTiming.CURRENT_WITH_INITIAL:
+        read[traces.offsets[:-1]] = NONE
     return read
 
 

@@ -142,10 +142,8 @@ class _Conversion:
     def dropped(self) -> NDArray[np.bool_]:
         """Whether the last row of each episode is a step without a following observation."""
         schema = self.schema
-        is_known = schema.next_observation is not None or schema.final_observation is not None
-        if schema.observation is None or is_known:
-            return np.zeros(len(self.final), bool)
-        return ~self.final
+        is_unknown = schema.next_observation is None and schema.final_observation is None
+        return ~self.final & (is_unknown and schema.observation is not None)
 
     @cached_property
     def extra(self) -> NDArray[np.bool_]:

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from resolvent._util.parallel import FractionListener
 from resolvent._util.text import amount, visible
+from resolvent._util.validation import check_expansion
 from resolvent.errors import DamagedFile, OptionError, TraceError, locating
 from resolvent.traces.io.table import EPISODE, OWN_COLUMNS, STEP, TableTraces, traces_of_table
 from resolvent.traces.scan.footer import (
@@ -33,7 +34,7 @@ from resolvent.traces.scan.footer import (
 )
 from resolvent.traces.scan.listing import StoredFile
 from resolvent.traces.scan.shards import Rows, StoredShards, joined
-from resolvent.traces.scan.storage import FILE_NAME, Footer, RowGroup, StoredFiles, check_rows
+from resolvent.traces.scan.storage import FILE_NAME, Footer, RowGroup, StoredFiles
 from resolvent.traces.schema import (
     ACTION,
     LABEL,
@@ -120,9 +121,13 @@ def read_files(
     for number, footer in enumerate(footers):
         if progress:
             progress(number / len(files))
-        check_rows(footer, len(schema.columns))
         row_groups = [RowGroup(number, group, 0, rows) for group, rows in enumerate(footer.groups)]
-        if rows := sum(footer.groups):
+        rows = sum(footer.groups)
+        # A repeated value takes hardly any space in a file, and four bytes a row in memory.
+        size = 4 * len(schema.columns) * rows
+        with locating(footer.name):
+            check_expansion(f"it has {rows:,} rows, and so", size, footer.fingerprint.size)
+        if rows:
             table = stored.read(row_groups, schema.columns)
             read.append(Rows(table, ((footer.name, 0, rows),)))
     if schema.layout == "traces":

@@ -25,7 +25,7 @@ from resolvent._util.files import (
     is_read_too_small,
     storage_error,
 )
-from resolvent._util.validation import check_expansion, ran_out_of_memory
+from resolvent._util.validation import ran_out_of_memory
 from resolvent.errors import DamagedFile, StorageError, TraceError, locating
 from resolvent.traces.io.arrow import check_dictionaries
 from resolvent.traces.scan.footer import Bounds, Chunk, bounds_of, chunks_of
@@ -249,16 +249,6 @@ def _bounds(
         return chunks[paths[name]].bounds(dtype) if name in paths else None  # nested
 
     return tuple(bounds_of([bounds(chunks, name) for name in episode]) for chunks in groups)
-
-
-def check_rows(footer: Footer, columns: int) -> None:
-    """Raise `TooLarge` if a file has far more rows than its size suggests.
-
-    A repeated value takes hardly any space in a file, and four bytes a row in memory.
-    """
-    rows, size = sum(footer.groups), footer.fingerprint.size
-    with locating(footer.name):
-        check_expansion(f"it has {rows:,} rows, and so", 4 * columns * rows, size)
 
 
 def _open(stored: StoredFile) -> Any:
