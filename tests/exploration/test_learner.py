@@ -1,4 +1,4 @@
-"""Environments without labels: those that `solve` makes, and the statement about them."""
+"""Environments without labels: those that the learner makes, and the statement about them."""
 
 import gymnasium as gym
 import pytest
