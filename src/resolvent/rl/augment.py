@@ -325,20 +325,16 @@ class StepBasis:
         self,
         machines: Machines,
         live: LivePreprocessor,
-        observation_space: gym.Space[Any],
-        action_space: gym.Space[Any],
+        observation_space: Any,
+        action_space: Any,
     ) -> None:
-        self._machines = machines
-        self._observations, self._actions = live.observations, live.actions
+        self._machines, self._live = machines, live
         self._tables: Levels | None = None
-        self._first = 0, 0
         self._cache: dict[tuple[int, int, tuple[int, ...]], dict[str, Basis]] = {}
-        if isinstance(observation_space, gym.spaces.Discrete) and isinstance(
-            action_space, gym.spaces.Discrete
-        ):
+        observations = live.observations.of_space(observation_space)
+        actions = live.actions.of_space(action_space)
+        if observations is not None and actions is not None:
             self._first = int(observation_space.start), int(action_space.start)
-            observations = self._observations.of_space(observation_space) or ()
-            actions = self._actions.of_space(action_space) or ()
             size = prod(machine.states for machine in machines.values())
             if len(observations) * len(actions) * size <= MAX_TABLE_SIZE:
                 self._tables = {name: self._table(name, observations, actions) for name in machines}
@@ -375,7 +371,7 @@ class StepBasis:
         }
 
     def _levels(self, observation: Any, action: Any, states: Sequence[int]) -> dict[str, Basis]:
-        symbol, action_symbol = self._observations(observation), self._actions(action)
+        symbol, action_symbol = self._live.observations(observation), self._live.actions(action)
         return {
             name: machine.basis(
                 state, (symbol, states[0]) if machine.supplemented else symbol, action_symbol
