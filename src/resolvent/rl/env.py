@@ -3,7 +3,6 @@
 Input: an environment and its values. Output: symbols, labels and checked rewards.
 """
 
-import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from resolvent.traces.symbols import (
     Symbol,
     as_label,
     as_symbol,
+    checked_call,
     error_text,
 )
 from resolvent.traces.trace_set import TraceSet
@@ -65,7 +65,10 @@ class SymbolEncoder:
 
     def __call__(self, value: Any) -> Symbol:
         """Return the symbol of a value of the environment."""
-        symbol = as_symbol(value) if self._observation_fn is None else self._named(value)
+        if self._observation_fn is None:
+            symbol = as_symbol(value)
+        else:
+            symbol = checked_call("observation_fn", self._observation_fn, (value,), as_symbol)
         if self._names is not None and type(symbol) is int:
             if not 0 <= symbol < len(self._names):
                 raise TraceError(
@@ -74,17 +77,6 @@ class SymbolEncoder:
                 )
             symbol = self._names[symbol]
         return symbol if self._then is None else self._then(symbol)
-
-    def _named(self, value: Any) -> Symbol:
-        call = f"observation_fn({reprlib.repr(value)})"
-        try:
-            name = self._observation_fn(value)  # type: ignore[misc]
-        except Exception as error:
-            raise TraceError(f"{call} raised {error_text(error)}") from error
-        try:
-            return as_symbol(name)
-        except TraceError as error:
-            raise TraceError(f"{call} gave {reprlib.repr(name)}: {error}") from error
 
     def of_space(self, space: gym.Space[Any]) -> Sequence[Symbol] | None:
         """Return the symbols of all values of a space, or None if they cannot be listed."""

@@ -12,7 +12,7 @@ import math
 import reprlib
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from itertools import groupby, islice, repeat
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from resolvent._util.text import short, visible
 from resolvent._util.validation import quoted
 from resolvent.errors import OptionError, TraceError
+
+T = TypeVar("T")
 
 Symbol: TypeAlias = Hashable
 Label: TypeAlias = frozenset[str]
@@ -406,15 +408,22 @@ class LabelFunction:
             arguments = (observation, action, reward, next_observation, info)
         if not self._checked:
             return self._labeling_fn(*arguments)  # type: ignore[no-any-return]
-        try:
-            label = self._labeling_fn(*arguments)
-        except Exception as error:
-            raise TraceError(f"{_call_text(arguments)} raised {error_text(error)}") from error
-        try:
-            return as_label(label)
-        except TraceError as error:
-            call = _call_text(arguments)
-            raise TraceError(f"{call} gave {reprlib.repr(label)}: {error}") from error
+        return checked_call("labeling_fn", self._labeling_fn, arguments, as_label)
+
+
+def checked_call(
+    name: str, function: Callable[..., Any], arguments: tuple[Any, ...], convert: Callable[[Any], T]
+) -> T:
+    """Call a user's function and convert its result; a `TraceError` shows the call."""
+    try:
+        result = function(*arguments)
+    except Exception as error:
+        raise TraceError(f"{_call_text(name, arguments)} raised {error_text(error)}") from error
+    try:
+        return convert(result)
+    except TraceError as error:
+        call = _call_text(name, arguments)
+        raise TraceError(f"{call} gave {reprlib.repr(result)}: {error}") from error
 
 
 def error_text(error: BaseException) -> str:
@@ -445,5 +454,5 @@ def parameters_of(labeling_fn: Callable[..., Any]) -> tuple[str, ...]:
     return signatures[len(required)]
 
 
-def _call_text(arguments: tuple[Any, ...]) -> str:
-    return f"labeling_fn({', '.join(map(reprlib.repr, arguments))})"
+def _call_text(name: str, arguments: tuple[Any, ...]) -> str:
+    return f"{name}({', '.join(map(reprlib.repr, arguments))})"
