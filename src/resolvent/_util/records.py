@@ -73,6 +73,16 @@ class ByMachine(Mapping[str, Record]):
     @abstractmethod
     def _by_name(self) -> Mapping[str, Record]: ...
 
+    @property
+    def transition(self) -> Record:
+        """The record of the Transition Machine."""
+        return self._required("transition")
+
+    @property
+    def reward(self) -> Record:
+        """The record of the Reward Machine."""
+        return self._required("reward")
+
     def __getitem__(self, name: str) -> Record:
         if name not in self._by_name:
             raise KeyError(f"{name!r}: the machines are {listed(map(repr, self))}")

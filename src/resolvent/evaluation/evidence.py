@@ -251,31 +251,26 @@ class MachineEvidence:
         return {name: builtin(figure) for name, figure in figures.items()}
 
     def __str__(self) -> str:
+        separations = self.separations
+        separation_lines = [*map(str, separations.weakest(_SEPARATIONS_SHOWN))]
+        if separations.skipped:
+            separation_lines = [f"pairs of states were skipped: {separations.skipped}"]
+        if (more := len(separations) - _SEPARATIONS_SHOWN) > 0:
+            support = "more support" if separations.log_odds is None else "higher odds"
+            separation_lines.append(f"and {amount(more, 'pair')} of states with {support}")
         lines = [
             f"{visible(self.machine.name)} machine: {amount(self.machine.states, 'state')}",
-            *self._separation_lines(),
+            *separation_lines,
             *str(self.completeness).splitlines(),
             *(f"least support: {least}" for least in (*self.transitions(1), *self.outputs(1))),
             *(f"next: {experiment}" for experiment in self.experiments[:1]),
         ]
         return "\n  ".join(lines)
 
-    def _separation_lines(self) -> list[str]:
-        """Return lines about the pairs of states with the weakest separation."""
-        separations = self.separations
-        if separations.skipped:
-            return [f"pairs of states were skipped: {separations.skipped}"]
-        lines = [str(separation) for separation in separations.weakest(_SEPARATIONS_SHOWN)]
-        more = len(separations) - _SEPARATIONS_SHOWN
-        if more > 0:
-            support = "more support" if separations.log_odds is None else "higher odds"
-            lines.append(f"and {amount(more, 'pair')} of states with {support}")
-        return lines
-
 
 @dataclass(frozen=True)
 class Evidence(ByMachine[MachineEvidence]):
-    """The evidence of some traces for machines, by machine.
+    """The evidence of some traces for machines, by name; also as `transition` and `reward`.
 
     `holdout` is None if nothing could be held out. `counts` are those of all traces, `examples`
     are notable traces, and `is_training_set` is whether the machines were inferred from exactly
@@ -298,16 +293,6 @@ class Evidence(ByMachine[MachineEvidence]):
     def replay(self) -> ReplayCounts:
         """The replay of the traces."""
         return self.counts.replay
-
-    @property
-    def transition(self) -> MachineEvidence:
-        """The evidence for the Transition Machine."""
-        return self.machines["transition"]
-
-    @property
-    def reward(self) -> MachineEvidence:
-        """The evidence for the Reward Machine."""
-        return self.machines["reward"]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the evidence as JSON values."""

@@ -227,7 +227,10 @@ class MachineScore:
 
 @dataclass(frozen=True)
 class Score(ByMachine[MachineScore]):
-    """Number of steps that machines predict right and wrong, by the name of the machine."""
+    """Number of steps that machines predict right and wrong, by the name of the machine.
+
+    Those of the Transition and the Reward Machine are also attributes: `transition`, `reward`.
+    """
 
     scores: dict[str, MachineScore] = field(default_factory=dict)
 
@@ -237,16 +240,6 @@ class Score(ByMachine[MachineScore]):
 
     def __hash__(self) -> int:
         return hash(frozenset(self.items()))
-
-    @property
-    def transition(self) -> MachineScore:
-        """The score of the Transition Machine."""
-        return self._required("transition")
-
-    @property
-    def reward(self) -> MachineScore:
-        """The score of the Reward Machine."""
-        return self._required("reward")
 
     @property
     def perfect(self) -> bool:
