@@ -171,7 +171,7 @@ def _schema_of_trace_files(readable: Sequence[Footer], columns: Sequence[str]) -
             check_columns([column for column in own.columns if column in names], names)
             schemas.append(own)
             first = schemas[0].step_columns
-            for column in {*first} ^ {*own.step_columns}:
+            for column in sorted({*first} ^ {*own.step_columns}):
                 with_it, without = first_file, footer.name
                 if column not in first:
                     with_it, without = without, with_it
