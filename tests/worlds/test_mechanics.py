@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent import _core
-from resolvent.errors import ModelError, OptionError
+from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.worlds.env import VectorWorld, World
 from resolvent.worlds.mechanics import Mechanics
+from table_worlds import world
 
 NONE, COIN, GATE = frozenset(), frozenset({"coin"}), frozenset({"gate"})
 
@@ -333,3 +334,9 @@ def test_the_core_checks_actions_and_that_episodes_are_over():
     walk.feed(np.int64([0, 0, 0]))
     states, actions, offsets, terminated = walk.take()
     assert (len(states), len(actions), offsets.tolist(), terminated.tolist()) == (3, 2, [0, 2], [0])
+
+
+def test_rewards_that_are_not_finite_are_refused():
+    env = world([[0, 0]], [[0.0, np.inf]], [[False, True]])
+    with pytest.raises(TraceError, match=r"^the rewards are from 0.0 to inf: make all finite$"):
+        rs.collect(env, episodes=1, seed=0)

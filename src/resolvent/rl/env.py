@@ -52,11 +52,9 @@ class SymbolEncoder:
         observation_fn: Callable[[Any], Any] | None = None,
         then: Callable[[Symbol], Symbol] | None = None,
     ) -> None:
-        self._then = then
-        self._column = column
+        self._column, self._observation_fn, self._then = column, observation_fn, then
         self._space: gym.Space[Any] | None = getattr(env, f"{column}_space", None)
         self._names: Sequence[Symbol] | None = None
-        self._observation_fn = observation_fn
         if observation_fn is None:
             self._names = env_attribute(env, f"{column}_names")
         elif not callable(observation_fn):
@@ -345,17 +343,14 @@ class TabularEnv(Protocol):
     `label_of` by state; `observations`, `labels`, `actions`, `starts`, and `draws`, the number of
     random numbers of a step."""
 
-    @property
-    def rolls_out(self) -> bool:
-        """Whether `rollouts` gives the same as `step`; False for subclasses with their own."""
+    rolls_out: bool
+    """Whether `rollouts` gives the same as `step`; False for subclasses with their own."""
 
-    @property
-    def state(self) -> int:
-        """The true state."""
+    state: int
+    """The true state."""
 
-    @property
-    def rollouts(self) -> Callable[..., TraceSet]:
-        """Plays episodes: see `World.rollouts`."""
+    rollouts: Callable[..., TraceSet]
+    """Plays episodes: see `World.rollouts`."""
 
 
 TRANSPARENT: Final = (OrderEnforcing, PassiveEnvChecker, TimeLimit)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.errors import ModelError
+from resolvent.errors import ModelError, TraceError
 from resolvent.machines import (
     MachinePair,
     RewardMachine,
@@ -293,6 +293,8 @@ class Mechanics:
     def reward_codes(self) -> tuple[list[float], Codes]:
         """The distinct rewards, and the code of each by state and realized action."""
         rewards, codes = np.unique(self.reward, return_inverse=True)
+        if not np.isfinite(rewards).all():
+            raise TraceError(f"the rewards are from {rewards[0]} to {rewards[-1]}: make all finite")
         return rewards.tolist(), codes.reshape(self.reward.shape).astype(np.int32)
 
 
