@@ -15,13 +15,13 @@ resolvent::ObservedOutputs checked_outputs(const Ids& query, const Ids& state, c
   require(observed.state.size() == observed.query.size() && observed.output.size() == observed.query.size(),
           "the columns must be equally long");
   require(observed.state.size() < static_cast<std::size_t>(std::numeric_limits<Id>::max()),
-          "there are too many answers");
+          "there are too many outputs");
   check_codes(observed.query, queries, 0);
   check_codes(observed.state, states, 0);
   for (std::size_t at = 1; at < observed.query.size(); ++at)
     require(observed.query[at - 1] < observed.query[at] ||
                 (observed.query[at - 1] == observed.query[at] && observed.state[at - 1] < observed.state[at]),
-            "answers must stand by query, then by state, each once");
+            "outputs must stand by query, then by state, each once");
   return observed;
 }
 
@@ -63,7 +63,7 @@ nb::tuple converge(const resolvent::HistoryTree& histories, const Ids& row_query
   const resolvent::TransitionTable table = checked_table(transitions, states, labels);
   const resolvent::ObservedOutputs observed = checked_outputs(query, state, output, states, queries);
   require(row_query.size() == histories.node_of_row.size() && row_output.size() == row_query.size(),
-          "asked, answered and beta must be equally long");
+          "row_query, row_output and beta must be equally long");
   check_codes(span_of(row_query), queries, resolvent::none);
   resolvent::Watch watch(listener(progress), 0);
   resolvent::Convergence result;
@@ -79,6 +79,6 @@ nb::tuple converge(const resolvent::HistoryTree& histories, const Ids& row_query
 void bind_evaluation(nb::module_& module) {
   module.def("separate", &separate, "query"_a, "state"_a, "output"_a, nb::kw_only(), "count"_a, "step"_a,
              "transitions"_a, "states"_a, "labels"_a, "progress"_a.none() = nb::none());
-  module.def("converge", &converge, "histories"_a, "asked"_a, "answered"_a, nb::kw_only(), "query"_a, "state"_a,
+  module.def("converge", &converge, "histories"_a, "row_query"_a, "row_output"_a, nb::kw_only(), "query"_a, "state"_a,
              "output"_a, "queries"_a, "transitions"_a, "states"_a, "labels"_a, "progress"_a.none() = nb::none());
 }

@@ -70,10 +70,10 @@ nb::dict merge_as(const resolvent::HistoryTree& histories, const Ids& alpha, con
 }  // namespace
 
 void bind_exact(nb::module_& module) {
-  nb::class_<resolvent::OutputTree>(module, "AnswerTree")
+  nb::class_<resolvent::OutputTree>(module, "OutputTree")
       .def("__len__", &resolvent::OutputTree::size)
-      .def("settle", &canonical, "table"_a);
-  module.def("answer_tree", &output_tree, "histories"_a, "alpha"_a, "output"_a, "labels"_a);
-  module.def("first_clash", &first_conflict, "table"_a, "labels"_a, "alpha"_a, "output"_a, "beta"_a, "offsets"_a);
+      .def("canonical", &canonical, "table"_a);
+  module.def("output_tree", &output_tree, "histories"_a, "alpha"_a, "output"_a, "labels"_a);
+  module.def("first_conflict", &first_conflict, "table"_a, "labels"_a, "alpha"_a, "output"_a, "beta"_a, "offsets"_a);
   module.def("merge_as", &merge_as, "histories"_a, "alpha"_a, "output"_a, "table"_a, "labels"_a);
 }

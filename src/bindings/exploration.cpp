@@ -54,8 +54,8 @@ class QueriedSteps {
 }  // namespace
 
 void bind_exploration(nb::module_& module) {
-  nb::class_<QueriedSteps>(module, "AskedSteps")
+  nb::class_<QueriedSteps>(module, "QueriedSteps")
       .def(nb::init<Ids, Rows, Ids, std::int64_t>(), "read"_a, "offsets"_a, "query"_a, "queries"_a)
-      .def("clashes", &QueriedSteps::conflicts, "transitions"_a, "labels"_a, "answer"_a, "beside"_a, "besides"_a,
+      .def("conflicts", &QueriedSteps::conflicts, "transitions"_a, "labels"_a, "output"_a, "condition"_a, "condition_states"_a,
            "enough"_a);
 }

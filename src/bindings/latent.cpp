@@ -7,14 +7,14 @@
 
 namespace {
 
-resolvent::LatentKind checked_kind(Id labels, Id silence, bool labels_lie, bool random_starts) {
+resolvent::LatentKind checked_kind(Id labels, Id no_event, bool noisy_labels, bool random_starts) {
   require(labels >= 1, "there must be a label");
-  require(silence >= resolvent::none && silence < labels, "silence is no label");
-  return {labels, silence, labels_lie, random_starts};
+  require(no_event >= resolvent::none && no_event < labels, "no_event is no label");
+  return {labels, no_event, noisy_labels, random_starts};
 }
 
 nb::dict grow_latent_machine(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets, Id labels,
-                             Id silence, bool labels_lie, bool random_starts, std::uint64_t seed, double effort,
+                             Id no_event, bool noisy_labels, bool random_starts, std::uint64_t seed, double effort,
                              Id most_states, Row part, double time_limit, const nb::object& progress) {
   const resolvent::Outputs outputs = checked_rows(alpha, output, beta);
   require(outputs.alpha.size() > 0, "there must be a row");
@@ -22,7 +22,7 @@ nb::dict grow_latent_machine(const Ids& alpha, const Ids& output, const Ids& bet
   check_codes(span_of(beta), labels, resolvent::none);
   require(most_states >= 1 && most_states <= resolvent::most_latent_states && part >= 1 && effort > 0,
           "an option is out of range");
-  const resolvent::LatentOptions options{checked_kind(labels, silence, labels_lie, random_starts), seed, effort,
+  const resolvent::LatentOptions options{checked_kind(labels, no_event, noisy_labels, random_starts), seed, effort,
                                          most_states, part};
   const auto listen = listener(progress);
   const auto started = std::chrono::steady_clock::now();
@@ -53,9 +53,9 @@ nb::dict grow_latent_machine(const Ids& alpha, const Ids& output, const Ids& bet
   return out;
 }
 
-nb::object true_label_probabilities(Id labels, Id silence, double missed, double added, double swapped,
+nb::object true_label_probabilities(Id labels, Id no_event, double missed, double added, double swapped,
                                     const Reals& shares) {
-  const resolvent::LatentKind kind = checked_kind(labels, silence, true, false);
+  const resolvent::LatentKind kind = checked_kind(labels, no_event, true, false);
   require(shares.size() == static_cast<std::size_t>(labels), "there must be a share for each label");
   return nb::cast(array(resolvent::true_label_probabilities(kind, {missed, added, swapped}, span_of(shares))));
 }
@@ -63,9 +63,9 @@ nb::object true_label_probabilities(Id labels, Id silence, double missed, double
 }  // namespace
 
 void bind_latent(nb::module_& module) {
-  module.def("true_label_chances", &true_label_probabilities, "labels"_a, nb::kw_only(), "silence"_a, "missed"_a,
+  module.def("true_label_probabilities", &true_label_probabilities, "labels"_a, nb::kw_only(), "no_event"_a, "missed"_a,
              "added"_a, "swapped"_a, "shares"_a);
-  module.def("grow_hidden_machine", &grow_latent_machine, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
-             "labels"_a, "silence"_a, "labels_lie"_a, "random_starts"_a, "seed"_a, "effort"_a, "most_states"_a,
+  module.def("grow_latent_machine", &grow_latent_machine, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
+             "labels"_a, "no_event"_a, "noisy_labels"_a, "random_starts"_a, "seed"_a, "effort"_a, "most_states"_a,
              "part"_a, "time_limit"_a = 0.0, "progress"_a.none() = nb::none());
 }

@@ -261,7 +261,7 @@ NB_MODULE(_core, module) {
   module.def("learn", &learn, "histories"_a, "alpha"_a, "output"_a, nb::kw_only(), "order"_a, "time_limit"_a = 0.0,
              "progress"_a.none() = nb::none(), "most_states"_a.none() = nb::none(), "most_work"_a = 0);
   module.def("complete", &complete, "histories"_a, "alpha"_a, "output"_a, "access"_a, "settled"_a);
-  module.def("find_contradiction", &find_contradiction, "histories"_a, "alpha"_a, "output"_a);
+  module.def("find_conflict", &find_contradiction, "histories"_a, "alpha"_a, "output"_a);
   module.def("tally_outputs", &tally_outputs, "alpha"_a, "output"_a, "alphas"_a);
   module.def("used_codes", &used_codes, "codes"_a, "size"_a);
   module.def("distinct_pairs", &distinct_pairs, "first"_a, "second"_a, "firsts"_a, "seconds"_a);

@@ -125,7 +125,7 @@ nb::dict weigh_state_pairs(const Ids& alpha, const Ids& output, const Ids& state
   nb::dict out;
   out["log_odds"] = column(pairs, &StatePair::log_odds);
   out["queries"] = column(pairs, &StatePair::queries);
-  out["asked"] = column(pairs, &StatePair::total);
+  out["total"] = column(pairs, &StatePair::total);
   out["query"] = column(pairs, &StatePair::query);
   return out;
 }
@@ -149,21 +149,21 @@ nb::dict split_noisy_rows(const Ids& alpha, const Ids& output, const Ids& state,
   out["state"] = column(result, &SplitRow::state);
   out["query"] = column(result, &SplitRow::query);
   out["log_odds"] = column(result, &SplitRow::log_odds);
-  out["asked"] = column(result, &SplitRow::total);
-  out["odd"] = column(result, &SplitRow::deviating);
-  out["odd_apart"] = column(result, &SplitRow::deviating_apart);
+  out["total"] = column(result, &SplitRow::total);
+  out["deviating"] = column(result, &SplitRow::deviating);
+  out["deviating_apart"] = column(result, &SplitRow::deviating_apart);
   return out;
 }
 
 }  // namespace
 
 void bind_noise(nb::module_& module) {
-  module.def("rival_moves", &transition_alternatives, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
+  module.def("transition_alternatives", &transition_alternatives, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
              "transitions"_a, "labels"_a, "part"_a, "seed"_a = 0);
-  module.def("weigh_state_pairs", &weigh_state_pairs, "alpha"_a, "output"_a, "state"_a, nb::kw_only(), "states"_a);
+  module.def("compare_state_pairs", &weigh_state_pairs, "alpha"_a, "output"_a, "state"_a, nb::kw_only(), "states"_a);
   module.def("split_noisy_rows", &split_noisy_rows, "alpha"_a, "output"_a, "state"_a, nb::kw_only(), "values"_a,
              "states"_a, "least"_a);
-  module.def("weigh_noisy_machine", &weigh_noisy_machine, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
+  module.def("noisy_machine_evidence", &weigh_noisy_machine, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
              "transitions"_a, "labels"_a);
   module.def("grow_noisy_machine", &grow_noisy_machine, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
              "quiet"_a, "seed"_a, "effort"_a, "most_states"_a, "part"_a, "time_limit"_a = 0.0,

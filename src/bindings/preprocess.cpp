@@ -24,7 +24,7 @@ void check(const Ids& source, const Ids& output, const Rows& offsets, Id states,
   require(states >= 1 && states <= resolvent::most_latent_states, "there must be 1 to 32 states");
   const auto width = static_cast<std::size_t>(states);
   require(transitions.size() % (width * width) == 0 && outputs.size() % width == 0, "the tables do not fit the states");
-  require(source.size() == output.size(), "source and answer must be equally long");
+  require(source.size() == output.size(), "source and output must be equally long");
   check_offsets(span_of(offsets), source.size());
   check_codes(span_of(source), static_cast<std::int64_t>(transitions.size() / (width * width)), resolvent::none);
   check_codes(span_of(output), static_cast<std::int64_t>(outputs.size() / width), resolvent::none);
@@ -47,7 +47,7 @@ nb::tuple expected_transitions(const Ids& source, const Ids& output, const Rows&
 
 nb::object output_counts(const Ids& source, const Ids& output, const Rows& offsets, const Ids& table, Id states,
                          Id outputs) {
-  require(source.size() == output.size(), "source and answer must be equally long");
+  require(source.size() == output.size(), "source and output must be equally long");
   require(states >= 1 && table.size() % static_cast<std::size_t>(states) == 0, "the table does not fit the states");
   check_offsets(span_of(offsets), source.size());
   check_codes(span_of(table), states, 0);
@@ -122,12 +122,12 @@ nb::list delete_labels(const HistoryTree& histories, const Ids& alpha, const Ids
 }  // namespace
 
 void bind_preprocess(nb::module_& module) {
-  module.def("expected_moves", &expected_transitions, "source"_a, "answer"_a, "offsets"_a, nb::kw_only(), "states"_a,
-             "moves"_a, "answers"_a);
-  module.def("answers_after", &output_counts_after, "source"_a, "answer"_a, "offsets"_a, "states"_a, nb::kw_only(),
-             "state"_a, "sources"_a, "answers"_a);
-  module.def("answers_told", &output_counts, "source"_a, "answer"_a, "offsets"_a, nb::kw_only(), "table"_a, "states"_a,
-             "answers"_a);
+  module.def("expected_transitions", &expected_transitions, "source"_a, "output"_a, "offsets"_a, nb::kw_only(), "states"_a,
+             "transitions"_a, "outputs"_a);
+  module.def("output_counts_after", &output_counts_after, "source"_a, "output"_a, "offsets"_a, "states"_a, nb::kw_only(),
+             "state"_a, "sources"_a, "outputs"_a);
+  module.def("output_counts", &output_counts, "source"_a, "output"_a, "offsets"_a, nb::kw_only(), "table"_a, "states"_a,
+             "outputs"_a);
   module.def("history_columns", &history_columns, "histories"_a);
   module.def("delete_labels", &delete_labels, "histories"_a, "alpha"_a, "output"_a, "named"_a, "labels"_a);
 }

@@ -33,7 +33,7 @@ void check_finite(std::span<const double> values) {
 }
 
 void check_state(const QLearner& learner, Id state) {
-  require(state >= 0 && state < learner.states(), "there is no such situation");
+  require(state >= 0 && state < learner.states(), "there is no such state");
 }
 
 void check_action(const QLearner& learner, Id action) {
@@ -68,20 +68,20 @@ void update(QLearner& learner, Id state, Id action, double reward, Id next, bool
 
 // `observation` and the rest are by augmented state; `outcome` is 0 for unknown, 1 if the episode
 // continues, 2 if it ends.
-KnownSteps known_steps(const Ids& observation, Id observations, const Ids& following, const Reals& reward,
+KnownSteps known_steps(const Ids& observation, Id observations, const Ids& next_state, const Reals& reward,
                        const Ids& outcome, Id actions) {
   require(actions >= 1 && observations >= 0, "there must be an action");
-  require(following.size() == observation.size() * static_cast<std::size_t>(actions) &&
-              reward.size() == following.size() && outcome.size() == following.size(),
-          "following, reward and outcome must hold one row of `actions` entries per situation");
+  require(next_state.size() == observation.size() * static_cast<std::size_t>(actions) &&
+              reward.size() == next_state.size() && outcome.size() == next_state.size(),
+          "next_state, reward and outcome must hold one row of `actions` entries per augmented state");
   check_codes(span_of(observation), observations, 0);
-  check_codes(span_of(following), static_cast<std::int64_t>(observation.size()), resolvent::none);
+  check_codes(span_of(next_state), static_cast<std::int64_t>(observation.size()), resolvent::none);
   check_codes(span_of(outcome), 3, 0);
   check_finite(span_of(reward));
-  KnownSteps known{actions, copied(following), copied(reward), {}, {}};
+  KnownSteps known{actions, copied(next_state), copied(reward), {}, {}};
   for (std::size_t at = 0; at < outcome.size(); ++at) {
     const auto here = static_cast<Outcome>(span_of(outcome)[at]);
-    require(here != Outcome::goes_on || known.following[at] >= 0, "a step that goes on must lead somewhere");
+    require(here != Outcome::goes_on || known.next_state[at] >= 0, "a step that goes on must lead somewhere");
     known.outcome.push_back(here);
   }
   known.among.resize(static_cast<std::size_t>(observations));
@@ -92,7 +92,7 @@ KnownSteps known_steps(const Ids& observation, Id observations, const Ids& follo
 
 void learn_counterfactual(QLearner& learner, const KnownSteps& known, Id observation, Id action, Id real) {
   require(known.actions == learner.actions() && known.states() <= learner.states(),
-          "the learner does not have these situations");
+          "the learner does not have these states");
   require(observation >= 0 && observation < static_cast<Id>(known.among.size()), "there is no such observation");
   check_action(learner, action);
   resolvent::learn_counterfactual(learner, known, observation, action, real);
@@ -100,19 +100,19 @@ void learn_counterfactual(QLearner& learner, const KnownSteps& known, Id observa
 
 // ---- whole episodes --------------------------------------------------------
 
-resolvent::TabularEnv checked_env(const Ids& following, const Ids& ends, Id actions, const Reals& reward,
+resolvent::TabularEnv checked_env(const Ids& next_state, const Ids& ends, Id actions, const Reals& reward,
                                   const Ids& observation_of, const Ids& label_of, Id labels) {
-  require(actions >= 1 && following.size() == observation_of.size() * static_cast<std::size_t>(actions) &&
-              ends.size() == following.size() && reward.size() == following.size() &&
+  require(actions >= 1 && next_state.size() == observation_of.size() * static_cast<std::size_t>(actions) &&
+              ends.size() == next_state.size() && reward.size() == next_state.size() &&
               label_of.size() == observation_of.size(),
           "a world's tables must be equally long");
-  check_codes(span_of(following), static_cast<std::int64_t>(observation_of.size()), 0);
+  check_codes(span_of(next_state), static_cast<std::int64_t>(observation_of.size()), 0);
   check_codes(span_of(ends), 2, 0);
   check_codes(span_of(label_of), labels, 0);
   check_ids(span_of(observation_of), "observation_of holds an id below -1");
   check_finite(span_of(reward));
   const auto last = span_of(ends);
-  return {{copied(following), {last.begin(), last.end()}, actions},
+  return {{copied(next_state), {last.begin(), last.end()}, actions},
           copied(reward),
           copied(observation_of),
           copied(label_of)};
@@ -126,13 +126,13 @@ std::vector<Id> checked_transitions(const Ids& table, Id labels) {
 }
 
 // `stack` is 0 for augmented observations, else the number of stacked observations.
-std::unique_ptr<TabularTrainer> tabular_trainer(const Ids& following, const Ids& ends, Id actions, const Reals& reward,
+std::unique_ptr<TabularTrainer> tabular_trainer(const Ids& next_state, const Ids& ends, Id actions, const Reals& reward,
                                                 const Ids& observation_of, const Ids& label_of, Id labels,
                                                 const Ids& transition, const Ids& reward_transitions, bool reads_first,
                                                 bool lags, Id stack, const KnownSteps* known,
                                                 const Ids& known_observation, const Reals& potential) {
   require(stack >= 0, "stack must be at least 0");
-  auto env = checked_env(following, ends, actions, reward, observation_of, label_of, labels);
+  auto env = checked_env(next_state, ends, actions, reward, observation_of, label_of, labels);
   resolvent::Machines machines{checked_transitions(transition, labels),
                                checked_transitions(reward_transitions, labels),
                                labels,
@@ -158,7 +158,7 @@ std::unique_ptr<TabularTrainer> tabular_trainer(const Ids& following, const Ids&
 
 void check_same(const TabularTrainer& trainer, const QLearner& learner) {
   require(learner.actions() == trainer.env().world.actions && learner.states() == trainer.augmented_states().size(),
-          "the learner does not belong to these lessons");
+          "the learner does not belong to this trainer");
 }
 
 // Augmented states that the learner has already, one row of codes each.
@@ -185,7 +185,7 @@ bool run(TabularTrainer& trainer, QLearner& learner, double epsilon, Row steps) 
 
 nb::tuple value_of(const TabularTrainer& trainer, const Ids& policy, double gamma, const Ids& starts) {
   require(policy.size() == static_cast<std::size_t>(trainer.augmented_states().size()),
-          "the policy must have an action for every situation");
+          "the policy must have an action for every augmented state");
   check_codes(span_of(policy), trainer.env().world.actions, 0);
   check_codes(span_of(starts), static_cast<std::int64_t>(trainer.env().observation_of.size()), 0);
   TabularTrainer::PolicyValue result;
@@ -201,28 +201,28 @@ nb::tuple value_of(const TabularTrainer& trainer, const Ids& policy, double gamm
 void bind_q_learning(nb::module_& module) {
   nb::class_<QLearner>(module, "QLearner")
       .def("__init__", &make_learner, "actions"_a, "alpha"_a, "gamma"_a, "seed"_a, "initial"_a = 0.0)
-      .def_prop_ro("situations", &QLearner::states)
+      .def_prop_ro("states", &QLearner::states)
       .def("add", &QLearner::add, "potential"_a = 0.0)
-      .def("put", &put, "situation"_a, "values"_a)
-      .def("choose", &choose, "situation"_a, "epsilon"_a)
-      .def("update", &update, "situation"_a, "action"_a, "reward"_a, "following"_a, "ended"_a)
-      .def("imagine", &learn_counterfactual, "known"_a, "observation"_a, "action"_a, "real"_a)
+      .def("set_values", &put, "state"_a, "values"_a)
+      .def("choose", &choose, "state"_a, "epsilon"_a)
+      .def("update", &update, "state"_a, "action"_a, "reward"_a, "next_state"_a, "ended"_a)
+      .def("learn_counterfactual", &learn_counterfactual, "known"_a, "observation"_a, "action"_a, "real"_a)
       .def("values", [](const QLearner& learner) { return array(std::vector<double>(learner.values())); });
   nb::class_<KnownSteps>(module, "KnownSteps");
-  module.def("known_steps", &known_steps, "observation"_a, "observations"_a, "following"_a, "reward"_a, "outcome"_a,
+  module.def("known_steps", &known_steps, "observation"_a, "observations"_a, "next_state"_a, "reward"_a, "outcome"_a,
              "actions"_a);
-  nb::class_<TabularTrainer>(module, "Lessons")
-      .def("expect", &expect, "codes"_a)
+  nb::class_<TabularTrainer>(module, "TabularTrainer")
+      .def("add_states", &expect, "codes"_a)
       .def("begin", &begin, "learner"_a, "state"_a)
       .def("run", &run, "learner"_a, "epsilon"_a, "steps"_a)
-      .def("worth", &value_of, "policy"_a, "gamma"_a, "starts"_a)
+      .def("value_of", &value_of, "policy"_a, "gamma"_a, "starts"_a)
       .def("codes",
            [](const TabularTrainer& trainer) { return array(std::vector<Id>(trainer.augmented_states().codes())); })
-      .def_prop_ro("played", [](const TabularTrainer& trainer) {
+      .def_prop_ro("result", [](const TabularTrainer& trainer) {
         const auto& result = trainer.result();
         return std::tuple(result.total, result.discounted, result.steps);
       });
-  module.def("lessons", &tabular_trainer, "following"_a, "ends"_a, "actions"_a, "reward"_a, "observation_of"_a,
-             "label_of"_a, "labels"_a, nb::kw_only(), "transition"_a, "reward_moves"_a, "reads_first"_a, "lags"_a,
+  module.def("tabular_trainer", &tabular_trainer, "next_state"_a, "ends"_a, "actions"_a, "reward"_a, "observation_of"_a,
+             "label_of"_a, "labels"_a, nb::kw_only(), "transition"_a, "reward_transitions"_a, "reads_first"_a, "lags"_a,
              "stack"_a, "known"_a.none(), "known_observation"_a, "potential"_a);
 }

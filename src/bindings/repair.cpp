@@ -64,7 +64,7 @@ nb::dict repair(const resolvent::HistoryTree& histories, const Ids& alpha, const
 }  // namespace
 
 void bind_repair(nb::module_& module) {
-  module.def("fewest_states", &fewest_states, "histories"_a, "alpha"_a, "output"_a, nb::kw_only(), "states"_a,
+  module.def("min_states_bound", &fewest_states, "histories"_a, "alpha"_a, "output"_a, nb::kw_only(), "states"_a,
              "state"_a, "label"_a, "target"_a, "work"_a);
   module.def("repair", &repair, "histories"_a, "alpha"_a, "output"_a, nb::kw_only(), "states"_a, "state"_a, "label"_a,
              "target"_a, "seed"_a, "budget"_a, "time_limit"_a = 0.0, "progress"_a.none() = nb::none());

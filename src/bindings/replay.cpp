@@ -103,9 +103,9 @@ class TraceColumns {
     nb::dict out;
     out["machines"] = machine_columns;
     using resolvent::AugmentedState;
-    out["situation_number"] = column(result.augmented_states, &AugmentedState::number);
-    out["situation_count"] = column(result.augmented_states, &AugmentedState::count);
-    out["situation_ended"] = column(result.augmented_states, &AugmentedState::ended);
+    out["augmented_state_number"] = column(result.augmented_states, &AugmentedState::number);
+    out["augmented_state_count"] = column(result.augmented_states, &AugmentedState::count);
+    out["augmented_state_ended"] = column(result.augmented_states, &AugmentedState::ended);
     out["counted"] = resolvent::outputs_count_augmented_states(checked);
     return out;
   }
@@ -125,10 +125,10 @@ class TraceColumns {
       const auto states = static_cast<Id>(table.size() / size(columns_.labels));
       check_codes(table, states, resolvent::none);
       require(output_column >= resolvent::whether_terminated && output_column < static_cast<Id>(sizes_.size()),
-              "a machine answers with a column that is not there");
+              "a machine predicts a column that is not there");
       require(!supplemented || !out.empty(), "the first machine cannot be supplemented");
       require(!numbered || augmented_states <= std::numeric_limits<std::int64_t>::max() / states,
-              "there are too many situations");
+              "there are too many augmented states");
       if (numbered) augmented_states *= states;
       out.push_back({table, states, output_column, supplemented});
     }
@@ -137,12 +137,12 @@ class TraceColumns {
 
   static nb::dict columns_of(resolvent::MachineReplay&& machine_columns, bool earliest) {
     nb::dict out;
-    add_outputs(out, "answer", machine_columns.outputs, earliest);
-    add_outputs(out, "clash", machine_columns.conflicts, earliest);
-    out["move_state"] = column(machine_columns.transitions, &TransitionCount::state);
-    out["move_label"] = column(machine_columns.transitions, &TransitionCount::label);
-    add_occurrences(out, "move", machine_columns.transitions, earliest);
-    out["unasked"] = machine_columns.unqueried;
+    add_outputs(out, "output", machine_columns.outputs, earliest);
+    add_outputs(out, "conflict", machine_columns.conflicts, earliest);
+    out["transition_state"] = column(machine_columns.transitions, &TransitionCount::state);
+    out["transition_label"] = column(machine_columns.transitions, &TransitionCount::label);
+    add_occurrences(out, "transition", machine_columns.transitions, earliest);
+    out["unqueried"] = machine_columns.unqueried;
     out["states"] = array(std::move(machine_columns.states));
     return out;
   }
@@ -212,6 +212,6 @@ void bind_replay(nb::module_& module) {
            "observation"_a, "label"_a, "action"_a, "outputs"_a, "offsets"_a, "ended"_a, "observations"_a, "labels"_a,
            "actions"_a, "output_sizes"_a)
       .def("keys", &TraceColumns::keys, nb::kw_only(), "observation"_a, "label"_a, "action"_a, "outputs"_a, "threads"_a)
-      .def("replay", &TraceColumns::replay, "machines"_a, nb::kw_only(), "rank"_a, "first"_a, "lag"_a, "answers"_a,
-           "situations"_a, "unknown_states"_a, "earliest"_a, "states"_a, "threads"_a);
+      .def("replay", &TraceColumns::replay, "machines"_a, nb::kw_only(), "rank"_a, "first"_a, "lag"_a, "outputs"_a,
+           "augmented_states"_a, "unknown_states"_a, "earliest"_a, "states"_a, "threads"_a);
 }

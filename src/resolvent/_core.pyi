@@ -72,7 +72,7 @@ def repair(
     time_limit: float = 0.0,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> dict[str, Any]: ...
-def fewest_states(
+def min_states_bound(
     histories: HistoryTree,
     alpha: Ids,
     output: Ids,
@@ -83,9 +83,7 @@ def fewest_states(
     target: Ids,
     work: int,
 ) -> int: ...
-def find_contradiction(
-    histories: HistoryTree, alpha: Ids, output: Ids
-) -> tuple[int, int] | None: ...
+def find_conflict(histories: HistoryTree, alpha: Ids, output: Ids) -> tuple[int, int] | None: ...
 def history_columns(histories: HistoryTree) -> tuple[Ids, Ids, Ids]: ...
 def delete_labels(
     histories: HistoryTree, alpha: Ids, output: Ids, named: list[int], labels: int
@@ -104,8 +102,8 @@ def separate(
 ) -> dict[str, NDArray[Any]]: ...
 def converge(
     histories: HistoryTree,
-    asked: Ids,
-    answered: Ids,
+    row_query: Ids,
+    row_output: Ids,
     *,
     query: Ids,
     state: Ids,
@@ -127,15 +125,15 @@ def numbered(values: Rows) -> tuple[Rows, Ids]: ...
 def recode(codes: Ids, table: Ids) -> Ids: ...
 def walk_states(transitions: Ids, labels: int, beta: Ids, offsets: Rows) -> Ids: ...
 
-class AskedSteps:
+class QueriedSteps:
     def __init__(self, read: Ids, offsets: Rows, query: Ids, queries: int) -> None: ...
-    def clashes(
+    def conflicts(
         self,
         transitions: Ids,
         labels: int,
-        answer: Ids,
-        beside: Ids,
-        besides: int,
+        output: Ids,
+        condition: Ids,
+        condition_states: int,
         enough: int,
     ) -> tuple[int, int, int, int]: ...
 
@@ -147,7 +145,7 @@ class Walk:
     def feed(self, actions: Rows) -> None: ...
     def take(self) -> tuple[Ids, Ids, Rows, NDArray[np.uint8]]: ...
 
-def walk(following: Ids, ends: Ids, actions: int, starts: Ids, max_steps: int) -> Walk: ...
+def walk(next_state: Ids, ends: Ids, actions: int, starts: Ids, max_steps: int) -> Walk: ...
 def expected_layers(
     move: Ids,
     offsets: Rows,
@@ -157,29 +155,29 @@ def expected_layers(
     onward: NDArray[np.float64],
     ending: NDArray[np.float64],
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
-def expected_moves(
+def expected_transitions(
     source: Ids,
-    answer: Ids,
+    output: Ids,
     offsets: Rows,
     *,
     states: int,
-    moves: NDArray[np.float32],
-    answers: NDArray[np.float32],
+    transitions: NDArray[np.float32],
+    outputs: NDArray[np.float32],
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
-def answers_told(
-    source: Ids, answer: Ids, offsets: Rows, *, table: Ids, states: int, answers: int
+def output_counts(
+    source: Ids, output: Ids, offsets: Rows, *, table: Ids, states: int, outputs: int
 ) -> NDArray[np.int64]: ...
-def answers_after(
+def output_counts_after(
     source: Ids,
-    answer: Ids,
+    output: Ids,
     offsets: Rows,
     states: Ids,
     *,
     state: int,
     sources: int,
-    answers: int,
+    outputs: int,
 ) -> NDArray[np.int64]: ...
-def weigh_noisy_machine(
+def noisy_machine_evidence(
     alpha: Ids, output: Ids, beta: Ids, offsets: Rows, *, transitions: Ids, labels: int
 ) -> tuple[float, float, float, float]: ...
 def grow_noisy_machine(
@@ -196,15 +194,15 @@ def grow_noisy_machine(
     time_limit: float = 0.0,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> dict[str, Any]: ...
-def grow_hidden_machine(
+def grow_latent_machine(
     alpha: Ids,
     output: Ids,
     beta: Ids,
     offsets: Rows,
     *,
     labels: int,
-    silence: int,
-    labels_lie: bool,
+    no_event: int,
+    noisy_labels: bool,
     random_starts: bool,
     seed: int,
     effort: float,
@@ -213,16 +211,16 @@ def grow_hidden_machine(
     time_limit: float = 0.0,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> dict[str, Any]: ...
-def true_label_chances(
+def true_label_probabilities(
     labels: int,
     *,
-    silence: int,
+    no_event: int,
     missed: float,
     added: float,
     swapped: float,
     shares: NDArray[np.float64],
 ) -> NDArray[np.float64]: ...
-def rival_moves(
+def transition_alternatives(
     alpha: Ids,
     output: Ids,
     beta: Ids,
@@ -233,7 +231,7 @@ def rival_moves(
     part: int,
     seed: int = 0,
 ) -> tuple[Ids, Reals]: ...
-def weigh_state_pairs(
+def compare_state_pairs(
     alpha: Ids, output: Ids, state: Ids, *, states: int
 ) -> dict[str, NDArray[Any]]: ...
 def split_noisy_rows(
@@ -245,33 +243,37 @@ class QLearner:
         self, actions: int, alpha: float, gamma: float, seed: int, initial: float = 0.0
     ) -> None: ...
     @property
-    def situations(self) -> int: ...
+    def states(self) -> int: ...
     def add(self, potential: float = 0.0) -> None: ...
-    def put(self, situation: int, values: Reals) -> None: ...
-    def choose(self, situation: int, epsilon: float) -> int: ...
+    def set_values(self, state: int, values: Reals) -> None: ...
+    def choose(self, state: int, epsilon: float) -> int: ...
     def update(
-        self, situation: int, action: int, reward: float, following: int, ended: bool
+        self, state: int, action: int, reward: float, next_state: int, ended: bool
     ) -> None: ...
-    def imagine(self, known: KnownSteps, observation: int, action: int, real: int) -> None: ...
+    def learn_counterfactual(
+        self, known: KnownSteps, observation: int, action: int, real: int
+    ) -> None: ...
     def values(self) -> Reals: ...
 
 class KnownSteps: ...
 
 def known_steps(
-    observation: Ids, observations: int, following: Ids, reward: Reals, outcome: Ids, actions: int
+    observation: Ids, observations: int, next_state: Ids, reward: Reals, outcome: Ids, actions: int
 ) -> KnownSteps: ...
 
-class Lessons:
-    def expect(self, codes: Ids) -> None: ...
+class TabularTrainer:
+    def add_states(self, codes: Ids) -> None: ...
     def begin(self, learner: QLearner, state: int) -> None: ...
     def run(self, learner: QLearner, epsilon: float, steps: int) -> bool: ...
-    def worth(self, policy: Ids, gamma: float, starts: Ids) -> tuple[Reals, NDArray[np.uint8]]: ...
+    def value_of(
+        self, policy: Ids, gamma: float, starts: Ids
+    ) -> tuple[Reals, NDArray[np.uint8]]: ...
     def codes(self) -> Ids: ...
     @property
-    def played(self) -> tuple[float, float, int]: ...
+    def result(self) -> tuple[float, float, int]: ...
 
-def lessons(
-    following: Ids,
+def tabular_trainer(
+    next_state: Ids,
     ends: Ids,
     actions: int,
     reward: Reals,
@@ -280,21 +282,21 @@ def lessons(
     labels: int,
     *,
     transition: Ids,
-    reward_moves: Ids,
+    reward_transitions: Ids,
     reads_first: bool,
     lags: bool,
     stack: int,
     known: KnownSteps | None,
     known_observation: Ids,
     potential: Reals,
-) -> Lessons: ...
+) -> TabularTrainer: ...
 
-class AnswerTree:
+class OutputTree:
     def __len__(self) -> int: ...
-    def settle(self, table: Ids) -> Ids: ...
+    def canonical(self, table: Ids) -> Ids: ...
 
-def answer_tree(histories: HistoryTree, alpha: Ids, output: Ids, labels: int) -> AnswerTree: ...
-def first_clash(
+def output_tree(histories: HistoryTree, alpha: Ids, output: Ids, labels: int) -> OutputTree: ...
+def first_conflict(
     table: Ids, labels: int, alpha: Ids, output: Ids, beta: Ids, offsets: Rows
 ) -> tuple[int, int] | None: ...
 def merge_as(
@@ -331,8 +333,8 @@ class TraceColumns:
         rank: Ids,
         first: int,
         lag: int,
-        answers: bool,
-        situations: bool,
+        outputs: bool,
+        augmented_states: bool,
         unknown_states: bool,
         earliest: bool,
         states: bool,

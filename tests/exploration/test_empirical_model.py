@@ -221,26 +221,26 @@ def test_values_are_numbered_by_first_occurrence():
 def test_steps_that_do_not_fit_are_refused(wrong):
     right = {"read": np.int32([0, 1]), "offsets": np.int64([0, 2]), "query": np.int32([0, 1])}
     with pytest.raises(ValueError, match=r"range|equally long|below -1|offsets"):
-        _core.AskedSteps(**(right | wrong), queries=2)
+        _core.QueriedSteps(**(right | wrong), queries=2)
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
         {"transitions": np.int32([0, 2])},
-        {"answer": np.int32([0])},
-        {"beside": np.int32([0])},
-        {"beside": np.int32([0, 1])},
-        {"besides": 0},
-        {"besides": 2**62},
+        {"output": np.int32([0])},
+        {"condition": np.int32([0])},
+        {"condition": np.int32([0, 1])},
+        {"condition_states": 0},
+        {"condition_states": 2**62},
     ],
 )
 def test_transitions_that_do_not_fit_are_refused(wrong):
-    steps = _core.AskedSteps(np.int32([0, 1]), np.int64([0, 2]), np.int32([0, 1]), queries=2)
+    steps = _core.QueriedSteps(np.int32([0, 1]), np.int64([0, 2]), np.int32([0, 1]), queries=2)
     right = {
-        "transitions": np.int32([0, 0]), "labels": 2, "answer": np.int32([0, 1]),
-        "beside": np.empty(0, np.int32), "besides": 1, "enough": 1,
+        "transitions": np.int32([0, 0]), "labels": 2, "output": np.int32([0, 1]),
+        "condition": np.empty(0, np.int32), "condition_states": 1, "enough": 1,
     }  # fmt: skip
-    assert steps.clashes(**right) == (0, 0, -1, -1)
+    assert steps.conflicts(**right) == (0, 0, -1, -1)
     with pytest.raises(ValueError, match=r"range|equally long|exist|at least one|too many"):
-        steps.clashes(**(right | wrong))
+        steps.conflicts(**(right | wrong))

@@ -124,7 +124,7 @@ def learn(draw: Random) -> object:
     tree = _tree(draw, given)
     order = draw.choice(("edsm", "rpni"))
     found = _core.learn(tree, **_maybe(draw, _answers(given)), order=order)
-    return found, _core.find_contradiction(tree, **_answers(given)), _core.history_columns(tree)
+    return found, _core.find_conflict(tree, **_answers(given)), _core.history_columns(tree)
 
 
 def search(draw: Random) -> object:
@@ -150,7 +150,7 @@ def repair(draw: Random) -> object:
         "target": _ids([int(given.table[one]) for one in places]),
     }
     asked = _maybe(draw, _answers(given) | moves)
-    bound = _core.fewest_states(tree, **asked, work=draw.choice((0, 100, 10_000)))
+    bound = _core.min_states_bound(tree, **asked, work=draw.choice((0, 100, 10_000)))
     return bound, _core.repair(tree, **asked, seed=0, budget=draw.choice((0, 10, 1000)))
 
 
@@ -183,10 +183,10 @@ def tables_tried(draw: Random) -> object:
     """Settle a table in an answer tree, find its first clash, and merge as it says."""
     given = samples(draw)
     tree = _tree(draw, given)
-    answers = _core.answer_tree(tree, **_answers(given), labels=given.labels)
+    answers = _core.output_tree(tree, **_answers(given), labels=given.labels)
     table = _maybe(draw, {"table": given.table})
-    settled = answers.settle(**table)
-    clash = _core.first_clash(**_maybe(draw, _rows(given) | {"labels": given.labels} | table))
+    settled = answers.canonical(**table)
+    clash = _core.first_conflict(**_maybe(draw, _rows(given) | {"labels": given.labels} | table))
     return settled, clash, _core.merge_as(tree, **_answers(given), **table, labels=given.labels)
 
 
@@ -195,8 +195,8 @@ def noisy(draw: Random) -> object:
     given = samples(draw)
     moves = {"transitions": given.table, "labels": given.labels}
     quiet = _ids([draw.randrange(2) for _ in range(given.labels)])
-    weighed = _core.weigh_noisy_machine(**_maybe(draw, _rows(given) | moves))
-    rivals = _core.rival_moves(**_maybe(draw, _rows(given) | moves | {"part": 10**6}))
+    weighed = _core.noisy_machine_evidence(**_maybe(draw, _rows(given) | moves))
+    rivals = _core.transition_alternatives(**_maybe(draw, _rows(given) | moves | {"part": 10**6}))
     grown = _core.grow_noisy_machine(
         **_maybe(draw, _rows(given) | {"quiet": quiet, "most_states": 4, "part": 10**6}),
         seed=0,
@@ -208,10 +208,10 @@ def noisy(draw: Random) -> object:
 def hidden(draw: Random) -> object:
     """Grow a machine whose labels lie, or whose starts are random."""
     given = samples(draw)
-    columns = _rows(given) | {"labels": given.labels, "silence": draw.randrange(-1, given.labels)}
-    return _core.grow_hidden_machine(
+    columns = _rows(given) | {"labels": given.labels, "no_event": draw.randrange(-1, given.labels)}
+    return _core.grow_latent_machine(
         **_maybe(draw, columns | {"most_states": 3, "part": 10**6}),
-        labels_lie=draw.random() < 0.5,
+        noisy_labels=draw.random() < 0.5,
         random_starts=draw.random() < 0.5,
         seed=0,
         effort=0.02,
@@ -276,7 +276,7 @@ def replay(draw: Random) -> object:
     threads = draw.choice((1, 2, 4))
     options = {
         name: draw.random() < 0.7
-        for name in ("answers", "situations", "unknown_states", "earliest", "states")
+        for name in ("outputs", "augmented_states", "unknown_states", "earliest", "states")
     }
     lags = {"first": draw.randint(0, 1), "lag": draw.randint(0, 1)}
     rank = {"rank": _ids(list(range(traces)))}
@@ -298,10 +298,10 @@ def walks(draw: Random) -> object:
     rows = {"beta": given.beta, "offsets": given.offsets}
     walked = _core.walk_states(**_maybe(draw, moves | rows))
     column = _ids([draw.randrange(3) for _ in given.beta])
-    asked = _core.AskedSteps(given.beta, given.offsets, column, draw.choice((3, 3, 2)))
-    clashes = asked.clashes(
-        **_maybe(draw, moves | {"answer": column[::-1].copy(), "beside": column}),
-        besides=draw.choice((1, 3, 2**40)),
+    asked = _core.QueriedSteps(given.beta, given.offsets, column, draw.choice((3, 3, 2)))
+    clashes = asked.conflicts(
+        **_maybe(draw, moves | {"output": column[::-1].copy(), "condition": column}),
+        condition_states=draw.choice((1, 3, 2**40)),
         enough=draw.choice((0, 1, 10**6)),
     )
     states, actions = given.states, draw.randint(1, 3)
@@ -309,7 +309,7 @@ def walks(draw: Random) -> object:
     ends = _ids([draw.randrange(2) for _ in range(states * actions)])
     starts = _ids([draw.randrange(states) for _ in range(draw.randint(0, 3))])
     walk = _core.walk(
-        **_maybe(draw, {"following": following, "ends": ends, "starts": starts}),
+        **_maybe(draw, {"next_state": following, "ends": ends, "starts": starts}),
         actions=actions,
         max_steps=draw.choice((1, 5, 50)),
     )
@@ -333,7 +333,7 @@ def q_learned(draw: Random) -> object:
         with suppress(*REFUSED):
             learner.choose(one, draw.random())
         with suppress(*REFUSED):
-            learner.put(one, np.zeros(draw.randint(0, 3)))
+            learner.set_values(one, np.zeros(draw.randint(0, 3)))
     return learner.values()
 
 

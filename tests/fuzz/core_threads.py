@@ -52,7 +52,7 @@ def shared(draw: Random) -> list[Callable[[], Any]]:
         return plain(
             held.replay(
                 [(table, _core.NEXT_OBSERVATION, False)],
-                rank=rank, first=1, lag=0, answers=True, situations=False, unknown_states=False,
+                rank=rank, first=1, lag=0, outputs=True, augmented_states=False, unknown_states=False,
                 earliest=True, states=True, threads=2,
             )
         )  # fmt: skip

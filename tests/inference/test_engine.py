@@ -41,7 +41,7 @@ def learn(alpha, output, beta, offsets, order="edsm"):
 
 
 def first_contradiction(alpha, output, beta, offsets):
-    return _core.find_contradiction(_core.build_history_tree(beta, offsets), alpha, output)
+    return _core.find_conflict(_core.build_history_tree(beta, offsets), alpha, output)
 
 
 CALLS = {

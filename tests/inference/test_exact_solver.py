@@ -26,11 +26,11 @@ def tree_of(samples):
 
 def evidence_of(samples, labels=None):
     labels = len(samples.labels) if labels is None else labels
-    return _core.answer_tree(tree_of(samples), samples.alpha, samples.output, labels)
+    return _core.output_tree(tree_of(samples), samples.alpha, samples.output, labels)
 
 
 def clash(table, samples):
-    return _core.first_clash(ids(*table), len(samples.labels), *columns(samples))
+    return _core.first_conflict(ids(*table), len(samples.labels), *columns(samples))
 
 
 def test_nodes_without_later_queries_are_no_evidence():
@@ -40,10 +40,10 @@ def test_nodes_without_later_queries_are_no_evidence():
 
 def test_a_canonical_table_numbers_states_by_first_visit():
     evidence = evidence_of(RING)
-    assert evidence.settle(ids(*FLIP)).tolist() == [1, -1, 0, -1]
+    assert evidence.canonical(ids(*FLIP)).tolist() == [1, -1, 0, -1]
     # The same machine with another name for its second state, and a state never met.
-    assert evidence.settle(ids(2, 0, 1, 1, 0, 2)).tolist() == [1, -1, 0, -1]
-    assert evidence.settle(ids(0, 0)).tolist() == [0, -1]
+    assert evidence.canonical(ids(2, 0, 1, 1, 0, 2)).tolist() == [1, -1, 0, -1]
+    assert evidence.canonical(ids(0, 0)).tolist() == [0, -1]
 
 
 def test_the_first_clash_is_two_rows():
@@ -70,10 +70,10 @@ def test_a_merged_machine_has_no_clash(samples):
     automaton = merge(samples)
     table = np.zeros((automaton.states, len(samples.labels)), np.int32)
     table[automaton.transition_state, automaton.transition_label] = automaton.transition_target
-    assert _core.first_clash(table.ravel(), len(samples.labels), *columns(samples)) is None
+    assert _core.first_conflict(table.ravel(), len(samples.labels), *columns(samples)) is None
     evidence = evidence_of(samples)
-    settled = evidence.settle(table.ravel())
-    assert np.array_equal(evidence.settle(np.maximum(settled, 0)), settled)
+    settled = evidence.canonical(table.ravel())
+    assert np.array_equal(evidence.canonical(np.maximum(settled, 0)), settled)
 
 
 # ---- what is refused -------------------------------------------------------
@@ -82,7 +82,7 @@ def test_a_merged_machine_has_no_clash(samples):
 @pytest.mark.parametrize("table", [(), (0,), (2, 0, 0, 0), (-1, 0, 0, 0), (0, 0, 0)])
 def test_invalid_tables_are_refused(table):
     evidence = evidence_of(RING)
-    for call in (evidence.settle, lambda x: clash(x, RING)):
+    for call in (evidence.canonical, lambda x: clash(x, RING)):
         with pytest.raises(ValueError, match=r"table|range"):
             call(ids(*table))
 
@@ -96,7 +96,7 @@ def test_labels_must_be_known():
     with pytest.raises(ValueError, match="unknown label"):
         evidence_of(RING, labels=1)
     with pytest.raises(ValueError, match="range"):
-        _core.first_clash(ids(0), 1, *columns(RING))
+        _core.first_conflict(ids(0), 1, *columns(RING))
 
 
 def test_contradictory_samples_are_refused():

@@ -46,8 +46,8 @@ def hidden_ring(noise=0.0, **shares):
 
 
 def test_probabilities_of_true_labels_follow_from_bayes_rule():
-    table = _core.true_label_chances(
-        3, silence=0, missed=0.1, added=0.2, swapped=0.05, shares=np.array([0.5, 0.4, 0.1])
+    table = _core.true_label_probabilities(
+        3, no_event=0, missed=0.1, added=0.2, swapped=0.05, shares=np.array([0.5, 0.4, 0.1])
     ).reshape(3, 3)
     # Recorded as no event: truly none, or one of both events missed.
     silent = np.array([0.5 * 0.8, 0.4 * 0.1, 0.1 * 0.1])
@@ -138,12 +138,12 @@ def test_one_trace_whose_start_is_undecided_has_a_start():
     alpha = [0, 1, 1, 1, 0, 1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 0]
     output = [1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1]
     beta = [3, 0, 3, 0, 2, 1, 3, 2, 1, 1, -1, -1, 1, -1, 3, 0, 2, 2, 2, 3]
-    fit = _core.grow_hidden_machine(
+    fit = _core.grow_latent_machine(
         *(np.array(column, np.int32) for column in (alpha, output, beta)),
         np.array([0, len(beta)], np.int64),
         labels=4,
-        silence=-1,
-        labels_lie=False,
+        no_event=-1,
+        noisy_labels=False,
         random_starts=True,
         seed=0,
         effort=0.02,

@@ -76,7 +76,7 @@ def test_odds_of_two_states_against_one_by_their_outputs():
     samples = noisy_samples(TABLE, OUTPUTS, traces=6, steps=8)
     random = np.random.default_rng(1)
     state = random.integers(-1, 3, len(samples.alpha)).astype(np.int32)
-    weighed = _core.weigh_state_pairs(samples.alpha, samples.output, state, states=3)
+    weighed = _core.compare_state_pairs(samples.alpha, samples.output, state, states=3)
     pooled = [Counter(samples.output[samples.alpha == query].tolist()) for query in range(4)]
     # Which noise the core fits is not known: some pair of its grid must give these odds.
     grid = [(strength, share) for strength in STRENGTHS for share in SHARES]
@@ -124,7 +124,7 @@ def test_rows_are_split_by_a_value_that_predicts_their_output():
     assert split["feature"].tolist() == [1]
     assert split["query"].tolist() == [0]
     odd = min((output[alpha == 0] == 0).sum(), (output[alpha == 0] == 1).sum())
-    assert (split["odd"].tolist(), split["odd_apart"].tolist()) == ([odd], [0])
+    assert (split["deviating"].tolist(), split["deviating_apart"].tolist()) == ([odd], [0])
 
 
 def test_the_best_machine_of_each_size_has_its_evidence():

@@ -132,8 +132,8 @@ def enumerated(steps, transitions, outputs):
 
 def expected_counts(steps, transitions, outputs):
     columns = steps.source, steps.output, steps.offsets
-    tables = {"moves": transitions.ravel(), "answers": outputs.ravel()}
-    return _core.expected_moves(*columns, states=outputs.shape[1], **tables)
+    tables = {"transitions": transitions.ravel(), "outputs": outputs.ravel()}
+    return _core.expected_transitions(*columns, states=outputs.shape[1], **tables)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -203,13 +203,13 @@ def test_sources_that_act_alike_end_in_one_class():
         ({"states": 5}, "do not fit"),
         ({"source": np.array([9], np.int32)}, "equally long"),
         ({"source": np.full(7, 9, np.int32)}, "out of range"),
-        ({"answer": np.full(7, -2, np.int32)}, "out of range"),
+        ({"output": np.full(7, -2, np.int32)}, "out of range"),
         ({"offsets": np.array([0, 4], np.int64)}, "offsets must end"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(change, words):
     steps, (transitions, outputs) = some_steps(), likely_tables(0)
-    columns = {"source": steps.source, "answer": steps.output, "offsets": steps.offsets}
-    tables = {"states": STATES, "moves": transitions.ravel(), "answers": outputs.ravel()}
+    columns = {"source": steps.source, "output": steps.output, "offsets": steps.offsets}
+    tables = {"states": STATES, "transitions": transitions.ravel(), "outputs": outputs.ravel()}
     with pytest.raises(ValueError, match=words):
-        _core.expected_moves(**(columns | tables | change))
+        _core.expected_transitions(**(columns | tables | change))

@@ -66,8 +66,8 @@ def test_outputs_are_counted_since_entering_a_state():
     offsets = np.array([0, 5], np.int64)
 
     def after(state):
-        counts = _core.answers_after(
-            source, answer, offsets, states, state=state, sources=3, answers=2
+        counts = _core.output_counts_after(
+            source, answer, offsets, states, state=state, sources=3, outputs=2
         )
         return counts.reshape(3, 2).tolist()
 

@@ -90,9 +90,9 @@ def test_counterfactual_steps_are_the_known_steps_of_other_states():
     learner = taught(alpha=1.0, gamma=0.5)
     learner.add()
     learner.update(3, 1, 10.0, 3, True)
-    learner.imagine(known, 0, 0, 1)  # 1 is the real step
+    learner.learn_counterfactual(known, 0, 0, 1)  # 1 is the real step
     assert values(learner) == [[1.0 + 0.5 * 10.0, 0], [0, 0], [3.0, 0], [0, 10.0]]
-    learner.imagine(known, 0, 1, 1)  # the other action is unknown
+    learner.learn_counterfactual(known, 0, 1, 1)  # the other action is unknown
     assert values(learner)[:3] == [[6.0, 0], [0, 0], [3.0, 0]]
 
 
@@ -108,7 +108,7 @@ def test_counterfactual_steps_are_the_known_steps_of_other_states():
     ],
 )
 def test_the_core_refuses_unknown_rows_and_actions(wrong):
-    with pytest.raises(ValueError, match=r"action|situation"):
+    with pytest.raises(ValueError, match=r"action|state"):
         wrong(taught())
 
 

@@ -142,7 +142,7 @@ ConflictTree make_conflict_tree(const PrefixTree& tree, const LabelCodes& labels
       if (kept[index(child)] != 0) ahead.push_back({child, number});
   }
   if (result.seen.size() > std::numeric_limits<std::uint32_t>::max())
-    throw std::length_error("there are more than 2^32 answers to search over");
+    throw std::length_error("there are more than 2^32 outputs to search over");
   result.nodes.push_back({none, 0, static_cast<std::uint32_t>(result.seen.size())});
 
   // The children of a node are contiguous, in label order.

@@ -25,7 +25,7 @@ FoldingTree::FoldingTree(const PrefixTree& tree, const OutputInformation* inform
       children_(1024),
       information_(information) {
   if (seen_.size() > std::numeric_limits<std::uint32_t>::max())
-    throw std::length_error("the prefix tree holds more than 2^32 answers");
+    throw std::length_error("the prefix tree holds more than 2^32 outputs");
   const HistoryTree& histories = tree.histories;
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
     const bool real = node < histories.parent.size();  // the last one only marks the ends of lists

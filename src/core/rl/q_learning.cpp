@@ -43,7 +43,7 @@ void learn_counterfactual(QLearner& learner, const KnownSteps& known, Id observa
         static_cast<std::size_t>(state) * static_cast<std::size_t>(known.actions) + static_cast<std::size_t>(action);
     if (known.outcome[at] == Outcome::unknown) continue;
     const bool ends = known.outcome[at] == Outcome::ends;
-    learner.update(state, action, known.reward[at], ends ? state : known.following[at], ends);
+    learner.update(state, action, known.reward[at], ends ? state : known.next_state[at], ends);
   }
 }
 

@@ -54,12 +54,12 @@ enum class Outcome : std::uint8_t { unknown, goes_on, ends };
 // lists the states with each observation.
 struct KnownSteps {
   Id actions = 0;
-  std::vector<Id> following;
+  std::vector<Id> next_state;
   std::vector<double> reward;
   std::vector<Outcome> outcome;
   std::vector<std::vector<Id>> among;
 
-  [[nodiscard]] Id states() const { return static_cast<Id>(following.size()) / actions; }
+  [[nodiscard]] Id states() const { return static_cast<Id>(next_state.size()) / actions; }
 };
 
 // Update with the known outcome of the action under this observation in all other states of the machines,

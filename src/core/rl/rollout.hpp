@@ -11,10 +11,10 @@
 
 namespace resolvent {
 
-// A deterministic environment: `following[state * actions + action]` is the next state, `ends` whether that
+// A deterministic environment: `next_state[state * actions + action]` is the next state, `ends` whether that
 // step ends the episode.
 struct World {
-  std::vector<Id> following;
+  std::vector<Id> next_state;
   std::vector<std::uint8_t> ends;
   Id actions = 0;
 
@@ -66,7 +66,7 @@ inline void Rollout::feed(std::span<const std::int64_t> actions) {
     const auto action = static_cast<Id>(drawn);
     const std::size_t at = world_.entry(states_.back(), action);
     actions_.push_back(action);
-    states_.push_back(world_.following[at]);
+    states_.push_back(world_.next_state[at]);
     const bool ended = world_.ends[at] != 0;
     const Row steps = static_cast<Row>(actions_.size()) - offsets_.back();
     if (ended || steps == max_steps_) {

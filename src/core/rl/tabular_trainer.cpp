@@ -94,7 +94,7 @@ void TabularTrainer::run(QLearner& learner, double epsilon, Row steps) {
     const Id action = learner.choose(augmented_state_, epsilon);
     const std::size_t at = env_.world.entry(state_, action);
     const double reward = env_.reward[at];
-    const Id next = env_.world.following[at];
+    const Id next = env_.world.next_state[at];
     result_.ended = env_.world.ends[at] != 0;
     view_.step(state_, next);
     // No action follows the end, so its augmented state is not needed.
@@ -172,7 +172,7 @@ TabularTrainer::PolicyValue TabularTrainer::value_of(std::span<const Id> policy,
       path.push_back(here);
       rewards.push_back(env_.reward[at]);
       ended = env_.world.ends[at] != 0;
-      const Id next = env_.world.following[at];
+      const Id next = env_.world.next_state[at];
       view.step(state, next);
       state = next;
     }

@@ -311,7 +311,7 @@ def weigh_pairs(steps: StepQueries, queries: Numbers, outputs: CountTable) -> Se
     the figures of the states that the labels lead to. Steps and queries are those of `weighable`.
     """
     states, index = steps.machine.states, steps.queries.astype(np.int32)
-    weighed = _core.weigh_state_pairs(index, steps.outputs, steps.states, states=states)
+    weighed = _core.compare_state_pairs(index, steps.outputs, steps.states, states=states)
     log_odds, number = weighed["log_odds"], weighed["query"]
     query = np.where(number >= 0, queries[number], -1)
     rows, _ = most_frequent(outputs, np.arange(len(outputs)))
@@ -325,7 +325,7 @@ def weigh_pairs(steps: StepQueries, queries: Numbers, outputs: CountTable) -> Se
         "depth": np.where((log_odds >= OPEN_LOG_ODDS) & (query >= 0), 0, -1).astype(np.int32),
         "label": np.full(len(log_odds), -1, np.int32),
         "queries": weighed["queries"].astype(np.int64),
-        "support": weighed["asked"],
+        "support": weighed["total"],
         "lower": lower,
         "higher": higher,
         "log_odds": log_odds,
@@ -366,7 +366,7 @@ def weigh_transitions(steps: StepQueries, offsets: Numbers) -> AlternativeTransi
     shape = machine.transitions.shape
     if shape[1] == 0:
         return AlternativeTransitions(np.full(shape, -1, np.int32), np.zeros(shape))
-    target, log_odds = _core.rival_moves(
+    target, log_odds = _core.transition_alternatives(
         steps.queries.astype(np.int32),
         steps.outputs,
         steps.labels,

@@ -107,7 +107,7 @@ class QueriedSteps:
         ends = self.terminated.astype(np.int32)
         self.outputs = [outputs.get(name, ends) for name in tables.names]
         self.trials = 0
-        self._core = _core.AskedSteps(label, columns.offsets, self.query, self.n_queries)
+        self._core = _core.QueriedSteps(label, columns.offsets, self.query, self.n_queries)
         self.first = np.zeros(columns.steps, bool)
         self.first[columns.offsets[:-1]] = True
 
@@ -140,7 +140,7 @@ class QueriedSteps:
         table, n_labels = np.ascontiguousarray(transitions).ravel(), transitions.shape[1]
         limit = self.columns.steps if enough is None else enough
         return Conflicts(
-            *self._core.clashes(table, n_labels, self.outputs[machine], *condition, limit)
+            *self._core.conflicts(table, n_labels, self.outputs[machine], *condition, limit)
         )
 
     def condition(self, transitions: Codes) -> Condition:

@@ -186,7 +186,7 @@ def min_states_bound(samples: SampleSet, automaton: RawAutomaton) -> int:
     """
     tree, columns = samples.histories.tree, _columns_of(automaton)
     work = PROOF_WORK + len(tree)
-    return _core.fewest_states(tree, samples.alpha, samples.output, **columns, work=work)
+    return _core.min_states_bound(tree, samples.alpha, samples.output, **columns, work=work)
 
 
 def _columns_of(automaton: RawAutomaton) -> dict[str, Any]:

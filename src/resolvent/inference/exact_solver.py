@@ -88,20 +88,20 @@ class DistinctTraces:
         return len(self.codes)
 
     @cached_property
-    def evidence(self) -> _core.AnswerTree:
+    def evidence(self) -> _core.OutputTree:
         """The outputs after each label sequence, for the compiled core; built once."""
         tree = _core.build_history_tree(self.beta, self.offsets)
-        return _core.answer_tree(tree, self.alpha, self.output, self.labels)
+        return _core.output_tree(tree, self.alpha, self.output, self.labels)
 
     def clash(self, table: Table) -> tuple[int, int] | None:
         """Return two rows with different outputs in the same state, or None."""
-        return _core.first_clash(
+        return _core.first_conflict(
             table.ravel(), self.labels, self.alpha, self.output, self.beta, self.offsets
         )
 
     def canonical(self, table: Table) -> Table:
         """Number states in the order of their first visit; drop unused transitions."""
-        flat = self.evidence.settle(table.ravel())
+        flat = self.evidence.canonical(table.ravel())
         # Without labels a machine has one state, and its table no entries.
         return flat.reshape(-1, self.labels) if self.labels else flat.reshape(1, 0)
 

@@ -337,9 +337,9 @@ def _true_label_chances(uncertainty: StateUncertainty) -> dict[Label, dict[Label
     noise, labels = uncertainty.label_noise, list(uncertainty.label_shares)
     if noise is None:
         return {}
-    table = _core.true_label_chances(
+    table = _core.true_label_probabilities(
         len(labels),
-        silence=labels.index(NO_EVENT) if NO_EVENT in labels else NONE,
+        no_event=labels.index(NO_EVENT) if NO_EVENT in labels else NONE,
         missed=noise.missed,
         added=noise.false,
         swapped=noise.swapped,

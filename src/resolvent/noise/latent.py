@@ -81,11 +81,11 @@ def fit_latent_machine(
         raise OptionError("nothing is latent: choose labels=True, starts=True or both")
     width = max(len(samples.labels), 1)
     silence = samples.labels.get(NO_EVENT)
-    grown = _core.grow_hidden_machine(
+    grown = _core.grow_latent_machine(
         *columns_of(samples),
         labels=width,
-        silence=NONE if silence is None else silence,
-        labels_lie=labels,
+        no_event=NONE if silence is None else silence,
+        noisy_labels=labels,
         random_starts=starts,
         seed=limits.seed,
         effort=limits.effort,

@@ -162,7 +162,7 @@ def marginal_likelihood(samples: SampleSet, transitions: Codes) -> NoisyEvidence
     """
     table = np.ascontiguousarray(transitions, np.int32).ravel()
     labels = len(samples.labels)
-    figures = _core.weigh_noisy_machine(*columns_of(samples), transitions=table, labels=labels)
+    figures = _core.noisy_machine_evidence(*columns_of(samples), transitions=table, labels=labels)
     return NoisyEvidence(*figures)
 
 
@@ -233,7 +233,7 @@ def compare_transitions(samples: SampleSet, transitions: Codes) -> AlternativeTr
     states, labels = transitions.shape
     if labels == 0:
         return AlternativeTransitions(np.full((states, 0), -1, np.int32), np.zeros((states, 0)))
-    target, log_odds = _core.rival_moves(
+    target, log_odds = _core.transition_alternatives(
         *columns_of(samples),
         transitions=np.ascontiguousarray(transitions, np.int32).ravel(),
         labels=labels,

@@ -383,13 +383,13 @@ class Mixture:
         states = self.transitions.shape[1]
         by_class = self.transitions.reshape(len(self.transitions), -1)
         by_source = product(self.classes, by_class)
-        log_likelihood, transition_counts, output_counts = _core.expected_moves(
+        log_likelihood, transition_counts, output_counts = _core.expected_transitions(
             steps.source,
             steps.output,
             steps.offsets,
             states=states,
-            moves=by_source.astype(np.float32).ravel(),
-            answers=exp(power * log(self.outputs)).astype(np.float32).ravel(),
+            transitions=by_source.astype(np.float32).ravel(),
+            outputs=exp(power * log(self.outputs)).astype(np.float32).ravel(),
         )
         share = transition_counts.reshape(by_source.shape) / np.maximum(by_source, 1e-30)
         classes = product(share, by_class.T) * self.classes

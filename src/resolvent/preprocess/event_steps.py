@@ -63,14 +63,14 @@ class EventSteps:
         states = table.shape[1]
         moves = table.astype(np.int32).ravel()
         columns = self.source, self.output, self.offsets
-        counts = _core.answers_told(*columns, table=moves, states=states, answers=self.n_outputs)
+        counts = _core.output_counts(*columns, table=moves, states=states, outputs=self.n_outputs)
         return counts.reshape(states, self.n_outputs)
 
     def counts_after(self, states: Codes, state: int) -> Counts:
         """Return the number of steps in a state by [last source read in it, output]."""
         columns = self.source, self.output, self.offsets, states
-        counts = _core.answers_after(
-            *columns, state=state, sources=self.n_sources, answers=self.n_outputs
+        counts = _core.output_counts_after(
+            *columns, state=state, sources=self.n_sources, outputs=self.n_outputs
         )
         return counts.reshape(self.n_sources, self.n_outputs)
 

@@ -290,7 +290,7 @@ class _LabelDeletion:
 
     def _contradiction(self) -> tuple[int, int] | None:
         samples = self.samples
-        return _core.find_contradiction(self.histories.tree, samples.alpha, samples.output)
+        return _core.find_conflict(self.histories.tree, samples.alpha, samples.output)
 
 
 def _select_traces(samples: SampleSet, among: NDArray[np.bool_]) -> SampleSet:

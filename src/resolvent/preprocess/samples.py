@@ -169,5 +169,5 @@ class ContradictoryRows(Exception):  # noqa: N818
 
 def find_contradiction(samples: SampleSet) -> ContradictoryRows | None:
     """Return the first contradiction among the samples, or None if a machine can explain them."""
-    rows = _core.find_contradiction(samples.histories.tree, samples.alpha, samples.output)
+    rows = _core.find_conflict(samples.histories.tree, samples.alpha, samples.output)
     return None if rows is None else ContradictoryRows(*rows)

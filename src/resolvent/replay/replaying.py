@@ -197,16 +197,16 @@ def replay_shard(
         rank=shard.rank if shortest else np.empty(0, np.int32),
         first=tables.timing.first,
         lag=tables.timing.lag,
-        answers=True,
-        situations=_can_number_augmented_states(tables, shard),
+        outputs=True,
+        augmented_states=_can_number_augmented_states(tables, shard),
         unknown_states=unknown_states,
         earliest=earliest,
         states=states,
         threads=available_cores(),
     )
-    augmented_states = np.empty(len(columns["situation_number"]), AUGMENTED_STATE_ROW)
+    augmented_states = np.empty(len(columns["augmented_state_number"]), AUGMENTED_STATE_ROW)
     for field in AUGMENTED_STATE_ROW.names or ():
-        augmented_states[field] = columns[f"situation_{field}"]
+        augmented_states[field] = columns[f"augmented_state_{field}"]
     by_name = dict(zip(names, columns["machines"], strict=True))
     return ReplayCounts(
         shard.alphabets,
@@ -238,13 +238,13 @@ def _can_number_augmented_states(tables: MachineTables, shard: CodedShard) -> bo
 
 
 def _machine_counts(columns: dict[str, Any], shard: CodedShard, shortest: bool) -> MachineCounts:
-    outputs = _rows(OUTPUT_ROW, columns, "answer", shard, shortest)
-    clashes = _rows(OUTPUT_ROW, columns, "clash", shard, shortest)
+    outputs = _rows(OUTPUT_ROW, columns, "output", shard, shortest)
+    clashes = _rows(OUTPUT_ROW, columns, "conflict", shard, shortest)
     if len(clashes) or np.any(outputs["state"][-1:] < 0):
         outputs = np.concatenate([outputs, clashes])
         outputs = outputs[row_order(outputs, "state", "query", "output")]
-    transitions = _rows(TRANSITION_ROW, columns, "move", shard, shortest)
-    return MachineCounts(outputs, transitions, columns["unasked"])
+    transitions = _rows(TRANSITION_ROW, columns, "transition", shard, shortest)
+    return MachineCounts(outputs, transitions, columns["unqueried"])
 
 
 def _rows(

@@ -55,10 +55,12 @@ class TabularView:
             return as_symbol(self.augmented.encode(*codes))
         return codes[0] if self.stack is None else tuple(codes)
 
-    def numbering(self, symbols: Sequence[Symbol]) -> tuple[_core.Lessons, NDArray[np.int64]]:
+    def numbering(
+        self, symbols: Sequence[Symbol]
+    ) -> tuple[_core.TabularTrainer, NDArray[np.int64]]:
         """Return tables that number the observable symbols, and the indices of these."""
         codes, tables = [self._codes_of(symbol) for symbol in symbols], self.episode_tables()
-        tables.expect(np.array([row for row in codes if row is not None], np.int32).ravel())
+        tables.add_states(np.array([row for row in codes if row is not None], np.int32).ravel())
         indices = [index for index, row in enumerate(codes) if row is not None]
         return tables, np.array(indices, np.int64)
 
@@ -67,7 +69,7 @@ class TabularView:
         known: _core.KnownSteps | None = None,
         known_observation: Codes | None = None,
         potential: NDArray[np.float64] | None = None,
-    ) -> _core.Lessons:
+    ) -> _core.TabularTrainer:
         """Return the tables, ready for episodes that a learner plays in them."""
         world = self.world.mechanics
         transition = reward = np.zeros(len(world.labels), np.int32)
@@ -78,7 +80,7 @@ class TabularView:
             reward = pair.reward.transitions_for(world.labels).ravel()
             reads_first, lags = pair.timing.first == 0, pair.timing.lag > 0
         codes = np.zeros(0, np.int32) if known_observation is None else known_observation
-        return _core.lessons(
+        return _core.tabular_trainer(
             np.ascontiguousarray(world.next_state.ravel()),
             world.ends.ravel().astype(np.int32),
             len(world.actions),
@@ -87,7 +89,7 @@ class TabularView:
             world.label_of,
             len(world.labels),
             transition=transition,
-            reward_moves=reward,
+            reward_transitions=reward,
             reads_first=reads_first,
             lags=lags,
             stack=0 if self.augmented is not None else self.width,
@@ -154,11 +156,11 @@ class Evaluation:
 
 
 def evaluate_exactly(
-    view: TabularView, tables: _core.Lessons, policy: NDArray[np.int64], gamma: float
+    view: TabularView, tables: _core.TabularTrainer, policy: NDArray[np.int64], gamma: float
 ) -> Evaluation:
     """Evaluate a policy, with an action for each number of the tables, from every start."""
     starts = np.ascontiguousarray(view.world.mechanics.starts)
-    value, ends = tables.worth(policy.astype(np.int32), gamma, starts)
+    value, ends = tables.value_of(policy.astype(np.int32), gamma, starts)
     return Evaluation(float(value.mean()), float(ends.mean()), exact=True)
 
 

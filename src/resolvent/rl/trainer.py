@@ -174,13 +174,13 @@ class Trainer(ABC):
         steps = sum(length for _, _, length in self.episodes)
         return replace(value, episode=len(self.episodes), steps=steps)
 
-    def in_tables(self, view: TabularView) -> tuple[_core.Lessons, Any]:
+    def in_tables(self, view: TabularView) -> tuple[_core.TabularTrainer, Any]:
         """Return tables that number observations, and the rows of these."""
         return view.numbering(self.symbols())
 
     def values(self) -> NDArray[np.float64]:
         """Return the table: a row for each observation, a column for each action."""
-        return self.learner.values().reshape(self.learner.situations, -1)
+        return self.learner.values().reshape(self.learner.states, -1)
 
     def table(
         self, epsilons: Sequence[float], evaluations: Sequence[Evaluation], *, is_shaped: bool
@@ -240,7 +240,7 @@ class LiveTrainer(Trainer):
         self.learner.update(row, self._action, reward, next_row, bool(terminated))
         steps = None if self.guidance is None else self.guidance.steps
         if steps is not None and self._inner_code is not None:
-            self.learner.imagine(steps, self._inner_code, self._action, row)
+            self.learner.learn_counterfactual(steps, self._inner_code, self._action, row)
         self._total += reward
         self._discounted += self._weight * reward
         self._weight *= self.gamma
@@ -287,7 +287,7 @@ class TabularTrainer(Trainer):
         known_observation = np.array([-1 if code is None else code for code in codes], np.int32)
         potential = guidance.potential.of_states
         self.tables = view.episode_tables(guidance.steps, known_observation, potential)
-        self.tables.expect(np.array(guidance.model.augmented_states, np.int32).ravel())
+        self.tables.add_states(np.array(guidance.model.augmented_states, np.int32).ravel())
 
     def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> None:
         """Play an episode, many steps at a time."""
@@ -299,9 +299,9 @@ class TabularTrainer(Trainer):
             if self.tables.run(self.learner, epsilon, steps):
                 break
             remaining -= steps
-        self.episodes.append(self.tables.played)
+        self.episodes.append(self.tables.result)
 
-    def in_tables(self, view: TabularView) -> tuple[_core.Lessons, Any]:
+    def in_tables(self, view: TabularView) -> tuple[_core.TabularTrainer, Any]:
         """Return its own tables, which number all rows."""
         return self.tables, slice(None)
 
@@ -312,7 +312,7 @@ class TabularTrainer(Trainer):
     def potentials(self) -> NDArray[np.float64]:
         """Return the model's potentials, by states alone for what it does not know."""
         if self.guidance is None:
-            return np.zeros(self.learner.situations)
+            return np.zeros(self.learner.states)
         _, transition, reward = self._codes().T
         potential = self.guidance.potential
         by_states: NDArray[np.float64] = potential.of_states[transition, reward]

@@ -177,7 +177,7 @@ def _dependences(
         )
         row = split["state"] * np.int64(width) + queries[split["query"]]
         feature = split["feature"] + len(features)
-        fields = (feature, row, split["log_odds"], split["odd"], split["odd_apart"])
+        fields = (feature, row, split["log_odds"], split["deviating"], split["deviating_apart"])
         splits.append(np.array(fields, np.float64).reshape(5, -1))
         features += [feature for feature, _ in batch]
     candidates = int(np.count_nonzero(is_open)) * len(features)

@@ -108,7 +108,7 @@ class _Search:
         """Add states, and in conflict mode traces, until a machine explains all traces."""
         tree = _core.build_history_tree(self.steps.label, self.steps.offsets)
         same_query = np.zeros(len(self.steps), np.int32)
-        if _core.find_contradiction(tree, same_query, self.steps.reward) is not None:
+        if _core.find_conflict(tree, same_query, self.steps.reward) is not None:
             return "no solution"  # the same labels were followed by different rewards
         if mode == "all":
             return "found" if self._add_states(self.steps) else "no solution"
