@@ -1,6 +1,6 @@
 """The functions that one inference and one solve pass through, in order of their first call.
 
-A profiler notes each call of a function of the package. Printed are the number of functions
+A profiler notes each call of a function of the package; a generator is called once. Printed are the number of functions
 and of calls, the number of calls from one package into another, and for each package in the
 order of first entry the functions that are called there. `--outline` prints the numbers alone.
 Only public calls are made, so that `--against` of the runner can compare any two checkouts.
@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from inspect import CO_GENERATOR
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -57,8 +58,9 @@ class Walk:
         """Count a call: this is the profiler."""
         if event != "call":
             return
-        package = package_of(frame.f_code)
-        if package is None:
+        package, code = package_of(frame.f_code), frame.f_code
+        is_resumed = code.co_flags & CO_GENERATOR and frame.f_lineno != code.co_firstlineno
+        if package is None or is_resumed:
             return
         self.calls += 1
         self.functions.setdefault(frame.f_code, package)

@@ -271,8 +271,10 @@ class Encoder:
 
     def observation(self, observation: Any) -> Symbol:
         """Return the symbol of an observation."""
-        with locating("the observation"):
+        try:
             return self._observations(observation)
+        except TraceError as error:
+            raise located("the observation", error) from error
 
     def reset(self, state: LearnerState, index: int, shown: Shown) -> EncodedStep:
         """Encode the return of an environment's reset."""
