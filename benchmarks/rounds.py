@@ -21,7 +21,8 @@ from resolvent.exploration import hypothesis, tests
 from resolvent.exploration import state as learner_state
 from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel
 from resolvent.exploration.learner import begin_episode
-from resolvent.exploration.solve import RunOptions, SolveRun, explore
+from resolvent.exploration.environment import EnvironmentId, EpisodePlayer
+from resolvent.exploration.solve import SolveRun, explore
 from resolvent.exploration.tables import TransitionTables
 from resolvent.exploration.tests import select_action
 from resolvent.worlds import RandomWorld
@@ -98,7 +99,8 @@ class Rounds:
 def solved(env: gym.Env[Any, Any], budget: int, seed: int, rounds: Rounds) -> None:
     """Solve, and time each round."""
     explorer = rs.Explorer(env, seed=seed)
-    run = SolveRun(env, explorer, RunOptions(budget))
+    player = EpisodePlayer(env, explorer.state, explorer.encoder, None)
+    run = SolveRun(explorer, player, EnvironmentId.of(env), budget)
     after, began = run.after_step, time.process_time()
 
     def timed(**options: bool) -> None:

@@ -17,7 +17,8 @@ import numpy as np
 from solving_page import page
 
 import resolvent as rs
-from resolvent.exploration.solve import RunOptions, SolveRun, explore
+from resolvent.exploration.environment import EnvironmentId, EpisodePlayer
+from resolvent.exploration.solve import SolveRun, explore
 from resolvent.planning.steps import acting_machines
 from resolvent.rl.env import SymbolEncoder
 from resolvent.rl.tracker import StateTracker
@@ -134,7 +135,8 @@ def explored(
     With patience, it is not waited until exploring stops, but for so many times the steps.
     """
     explorer = rs.Explorer(env, gamma=GAMMA, seed=seed)
-    run = SolveRun(env, explorer, RunOptions(budget))
+    player = EpisodePlayer(env, explorer.state, explorer.encoder, None)
+    run = SolveRun(explorer, player, EnvironmentId.of(env), budget)
     since: int | None = None
     first: int | None = None
     look = {"next": 0, "evaluating": 0.0, "at": time.process_time()}

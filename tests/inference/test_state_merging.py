@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from resolvent._core import SteppedFolding, find_contradiction
+from resolvent._core import SteppedFolding, find_conflict
 from resolvent.inference.engine import merge
 from resolvent.inference.merge_order import FirstFit
 from resolvent.inference.state_merging import (
@@ -32,7 +32,7 @@ TRACES = [
 
 
 def first_contradiction(samples):
-    return find_contradiction(samples.histories.tree, samples.alpha, samples.output)
+    return find_conflict(samples.histories.tree, samples.alpha, samples.output)
 
 
 def test_nodes_come_in_shortlex_order():

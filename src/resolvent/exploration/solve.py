@@ -64,10 +64,10 @@ class SolveRun:
     player: EpisodePlayer
     world: EnvironmentId
     budget: int
-    noise: str
-    confidence: float
-    folder: Path | None
-    progress: Listener | None
+    noise: str = "auto"
+    confidence: float = 0.95
+    folder: Path | None = None
+    progress: Listener | None = None
 
     def __post_init__(self) -> None:
         self.state, self.history = self.explorer.state, list[Round]()

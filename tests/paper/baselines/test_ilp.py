@@ -153,20 +153,24 @@ def test_without_time_nothing_is_found(mode):
 
 
 def test_a_limit_inside_the_solver_reports_the_program(monkeypatch):
-    begun, build = [], Program.of
+    """The clock stands still while programs are built, so the solver reaches the limit."""
+    build, solving = Program.of, {"began": time.monotonic(), "before": 0.0, "building": False}
 
-    def build_and_begin(*arguments):
+    def now():
+        return solving["before"] + (
+            0.0 if solving["building"] else time.monotonic() - solving["began"]
+        )
+
+    def build_untimed(*arguments):
+        solving.update(before=now(), building=True)
         program = build(*arguments)
-        begun.append(time.monotonic())
+        solving.update(began=time.monotonic(), building=False)
         return program
 
-    # Time begins with the first program, however long it takes to build.
-    monkeypatch.setattr(Program, "of", build_and_begin)
-    monkeypatch.setattr(
-        outcome_module, "now", lambda: time.monotonic() - begun[0] if begun else 0.0
-    )
+    monkeypatch.setattr(Program, "of", build_untimed)
+    monkeypatch.setattr(outcome_module, "now", now)
     traces = grid(4, 500)
-    outcome = ilp(traces, time_limit=1.5)
+    outcome = ilp(traces, time_limit=0.5)
     assert (outcome.status, outcome.machine) == ("time limit", None)
     last = outcome.details["tried"][-1]
     assert (last["status"], last["traces"]) == ("time limit", 500)
