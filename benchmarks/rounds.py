@@ -20,8 +20,8 @@ import resolvent as rs
 from resolvent.exploration import hypothesis, tests
 from resolvent.exploration import state as learner_state
 from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel
-from resolvent.exploration.learner import begin_episode
 from resolvent.exploration.environment import EnvironmentId, EpisodePlayer
+from resolvent.exploration.learner import begin_episode
 from resolvent.exploration.solve import SolveRun, explore
 from resolvent.exploration.tables import TransitionTables
 from resolvent.exploration.tests import select_action
