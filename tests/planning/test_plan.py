@@ -411,6 +411,7 @@ def test_runs_do_not_use_the_random_numbers_of_the_environment() -> None:
     ("options", "message"),
     [
         ({"episodes": 0}, "episodes=0: use at least 1"),
+        ({"seed": -1}, "seed=-1: use at least 0"),
         ({"max_steps": 0}, "max_steps=0"),
         ({"on_unseen": "stay"}, "on_unseen='stay': give 'raise', 'random' or None"),
     ],

@@ -269,7 +269,7 @@ def _fits_together(table: QTable) -> bool:
         table.q.ndim == 2
         and table.q.shape[1] > 0
         and len(table.q) == count == len(set(table.observations))
-        and {column.shape for column in columns} == {(len(curve.steps),)}
+        and {column.shape for column in columns} == {(curve.steps.size,)}
         and curve.steps.min(initial=0) >= 0
         and 0 <= table.gamma <= 1
         # Every action has a name; the first name is that of action 0.

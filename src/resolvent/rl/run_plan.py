@@ -169,6 +169,7 @@ def run(
     check_env(env, gym.Env, "run")
     check_arguments(run, locals(), leaving=["plan", "env", "labeling_fn"])
     check_at_least(1, episodes=episodes, max_steps=max_steps)
+    check_at_least(0, seed=seed)
     if on_unseen is None:
         on_unseen = "raise" if plan.model.outcomes is None else "random"
     live = LivePreprocessor(env, plan.machines.preprocessor, labels, labeling_fn, observation_fn)
