@@ -52,7 +52,7 @@ else
   for name in $core; do targets+=" --target $name"; done
   LD_PRELOAD=$preload "$python" -S -s -m fuzz --no-limits --inputs "$inputs" $targets
   LD_PRELOAD=$preload "$python" -S -s $pytest -m "$tests" "$@" \
-    tests/merging tests/exact tests/replay tests/trust tests/refinement tests/reduction tests/machines tests/control tests/laws tests/events tests/noise tests/arithmetic \
-    tests/traces/tables/test_table_rows.py tests/traces/test_digest.py tests/traces/test_choosing.py tests/traces/test_vocabulary.py \
-    tests/baselines/test_hmm_expectation.py
+    tests/inference tests/machines tests/noise tests/planning tests/preprocess tests/replay tests/laws \
+    tests/_util/test_math.py tests/traces/io/test_table.py tests/traces/test_digest.py \
+    tests/traces/test_vocabulary.py tests/paper/baselines/test_hmm_em.py
 fi
