@@ -168,14 +168,7 @@ def output_counts(
     source: Ids, output: Ids, offsets: Rows, *, table: Ids, states: int, outputs: int
 ) -> NDArray[np.int64]: ...
 def output_counts_after(
-    source: Ids,
-    output: Ids,
-    offsets: Rows,
-    states: Ids,
-    *,
-    state: int,
-    sources: int,
-    outputs: int,
+    source: Ids, output: Ids, offsets: Rows, states: Ids, *, state: int, sources: int, outputs: int
 ) -> NDArray[np.int64]: ...
 def noisy_machine_evidence(
     alpha: Ids, output: Ids, beta: Ids, offsets: Rows, *, transitions: Ids, labels: int

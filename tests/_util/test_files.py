@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from resolvent._util.files import atomic_write, check_writable
+from resolvent._util.files import atomic_write, check_writable, without_secrets
 from resolvent.errors import ResolventError
 
 
@@ -155,3 +155,20 @@ def test_a_check_leaves_a_folder_as_it_is(tmp_path):
         check_writable(tmp_path / name)
     assert names(tmp_path) == ["old.txt"]
     assert (tmp_path / "old.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (
+            "s3://key:secret@bucket/logs?endpoint_override=localhost:9000",
+            "s3://bucket/logs",
+        ),
+        (
+            "abfs://container:secret@account.dfs.core.windows.net/logs",
+            "abfs://container@account.dfs.core.windows.net/logs",
+        ),
+    ],
+)
+def test_addresses_are_shown_without_secrets(address, shown):
+    assert without_secrets(address) == shown

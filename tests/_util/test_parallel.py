@@ -33,6 +33,7 @@ from resolvent._util.parallel import (
     get_executor,
     limit_cores,
     safe_import_path,
+    split_evenly,
 )
 from resolvent._util.ray import Ray
 
@@ -197,3 +198,17 @@ def test_processes_import_nothing_from_the_current_folder():
         shown = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert shown.stdout.split() == [b"True", b"here"]
     assert "OF_TESTS" not in os.environ
+
+
+def test_runs_of_items_are_about_equally_long():
+    runs = split_evenly(range(20), slots=1)
+    assert [list(run) for run in runs] == [
+        [0, 1],
+        [2, 3, 4],
+        [5, 6],
+        [7, 8, 9],
+        [10, 11],
+        [12, 13, 14],
+        [15, 16],
+        [17, 18, 19],
+    ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from resolvent._util.records import ByMachine, ByValue, to_builtins
+from resolvent._util.records import ByMachine, ByValue, builtin, to_builtins
 
 
 def test_records_of_machines_name_the_machines_that_there_are():
@@ -43,3 +43,8 @@ def test_fields_may_have_other_names_and_may_be_left_out():
         "r": 1.5,
     }
     assert to_builtins(step, ["row"]) == {"row": None}
+
+
+def test_sets_are_sorted_and_infinity_is_none():
+    value = {"gap": float("inf"), "states": (0, 2), "label": frozenset({"b", "a"})}
+    assert builtin(value) == {"gap": None, "states": [0, 2], "label": ["a", "b"]}

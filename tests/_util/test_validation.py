@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
-from resolvent._util.validation import check_arguments, limit, quoted
+from resolvent._util.validation import bytes_text, check_arguments, limit, quoted
 from resolvent.cli import main
 from resolvent.machines.io.json import encode
 from resolvent.traces.io import formats
@@ -289,3 +289,8 @@ def test_what_is_no_limit_is_refused(monkeypatch, text):
 def test_what_is_no_number_is_refused(number):
     with pytest.raises(rs.OptionError, match="labels="):
         rs.config.Limits(labels=number)
+
+
+def test_bytes_have_a_suitable_unit():
+    texts = [bytes_text(number) for number in (300, 2 << 30, 3 << 19)]
+    assert texts == ["300 bytes", "2 GiB", "1.5 MiB"]

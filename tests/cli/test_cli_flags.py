@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from resolvent.cli.commands.infer import _rare_setting
-from resolvent.cli.flags import function_of, names_in, setting
+from resolvent.cli.commands.solve import _line
+from resolvent.cli.flags import first_sentence, function_of, names_in, setting
 from resolvent.cli.inputs import columns_to_read
 from resolvent.cli.outputs import command, option_words
+from resolvent.exploration.solution import Round
 from resolvent.preprocess.discretize import Discretizer
 
 
@@ -33,3 +35,14 @@ def test_commands_are_written_as_they_are_typed():
 
 def test_a_command_is_a_function_of_its_name():
     assert function_of("check").__name__ == "check"
+
+
+def test_the_help_of_a_flag_is_a_first_sentence():
+    assert first_sentence('One of "auto" or `x`. The rest is for Python.') == "One of auto or x."
+
+
+def test_the_progress_of_solve_is_one_line():
+    now = Round(96, 3, {"transition": 1, "reward": 3}, 0.57, 14.0, "plan validation")
+    assert _line(now) == (
+        "96 steps, 1 × 3 states, value 0.57 (at most 14.6), next: plan validation"
+    )

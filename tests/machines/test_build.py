@@ -1,7 +1,7 @@
 import numpy as np
 
 from resolvent.machines import Machine, RewardMachine, Vocabularies, machine_of_tables
-from resolvent.machines.build import RawAutomaton, build_machine
+from resolvent.machines.build import RawAutomaton, automaton_of_transitions, build_machine
 from resolvent.machines.memory import number_states
 from resolvent.preprocess.reduction import ConstantOutputs
 from resolvent.traces import Vocabulary
@@ -105,3 +105,10 @@ def test_states_are_numbered_breadth_first():
     assert order.tolist() == [0, 3, 1, 2]
     assert number.tolist() == [0, 2, 3, 1, -1]
     assert numbered.tolist() == [[1, 2], [2, 1], [-1, 3], [0, 0]]
+
+
+def test_the_automaton_of_a_table_has_its_transitions():
+    automaton = automaton_of_transitions(np.int32([[1, -1], [0, 1]]))
+    assert automaton.transition_state.tolist() == [0, 1, 1]
+    assert automaton.transition_label.tolist() == [0, 0, 1]
+    assert automaton.transition_target.tolist() == [1, 0, 1]

@@ -12,7 +12,9 @@ from resolvent.machines import (
     TransitionMachine,
     is_isomorphic,
 )
+from resolvent.machines.compare import LabelClasses
 from resolvent.traces import Vocabulary
+from resolvent.worlds import House
 
 LABELS, QUESTIONS, OUTPUTS = 2, 2, 3
 
@@ -182,3 +184,12 @@ def test_states_that_differ_only_in_shares_are_not_one():
     assert varying(9, 1, 6, 4).is_minimal()
     assert not varying(9, 1, 18, 2).is_minimal()
     assert is_isomorphic(varying(9, 1, 6, 4), varying(8, 2, 7, 3))
+
+
+def test_events_are_the_labels_that_change_a_state():
+    assert str(LabelClasses(House().machines())).splitlines() == [
+        "transition: 1 event, 3 labels change nothing",
+        "  key: state 0 → 1",
+        "reward: 1 event, 3 labels change nothing",
+        "  toilet: state 0 → 1",
+    ]

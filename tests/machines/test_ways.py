@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from resolvent.machines import RewardMachine
 from resolvent.machines.compare import access_sequence_texts, label_sequence_text
+from resolvent.machines.memory import BreadthFirstSearch
 from resolvent.traces import Vocabulary
 
 
@@ -103,3 +104,13 @@ def test_no_more_outputs_are_written_than_requested():
     assert "room 2 " in text
     assert "room 3 " not in text
     assert "… and 37 more that depend on the state" in text
+
+
+def test_the_nearest_nodes_are_visited_first():
+    search = BreadthFirstSearch([1])
+    for node in search:
+        if node == 10:
+            break
+        search.add(2 * node, node, "double")
+        search.add(node + 3, node, "add 3")
+    assert search.path_to(10) == [(1, "double"), (2, "add 3"), (5, "double")]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from resolvent.paper.demo import Demo, run_demo, show_demo
+from resolvent.paper.demo import Demo, _counts, run_demo, show_demo
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +50,7 @@ def test_the_numbers(demo: Demo) -> None:
     assert figures["plan"]["actions"] == ["left", "right", "up", "down", "right", "sit"]
     assert figures["plan"]["return"] == 1.0
     assert figures["interference_rm_states"] == {"supplemented": 1, "not_supplemented": 2}
+
+
+def test_outcomes_are_counted_the_most_frequent_first() -> None:
+    assert _counts(["1", "0", "0", "1", "0"]) == "0 (3 times) or 1 (2 times)"

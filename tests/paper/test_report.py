@@ -10,7 +10,14 @@ from resolvent.errors import MissingExtra, ResolventError
 from resolvent.paper.experiments import EXPERIMENTS
 from resolvent.paper.report import draw_baselines, markdown, problems, section, write_report
 from resolvent.paper.reproduce import Results
-from resolvent.paper.tables import ablation_table, baseline_table, policy_table, tables
+from resolvent.paper.tables import (
+    ablation_table,
+    baseline_table,
+    number,
+    policy_table,
+    small_percent,
+    tables,
+)
 
 OURS = [compared("rpni", n, seconds=seconds) for n, seconds in enumerate((0.02, 0.01, 0.04))]
 RECORDS = [
@@ -204,3 +211,9 @@ def test_only_what_is_between_the_marks_is_replaced():
 def test_a_page_without_marks_is_refused(page):
     with pytest.raises(ResolventError, match="add the lines"):
         with_section(page, "new")
+
+
+def test_seconds_and_shares():
+    assert [number(seconds) for seconds in (0.01234, 1.26, 4174.6)] == ["0.012", "1.3", "4,175"]
+    shares = (0.0, 0.00001, 0.125)
+    assert [small_percent(share) for share in shares] == ["0", "< 0.01%", "12.50%"]

@@ -87,3 +87,8 @@ def test_what_hits_a_limit_the_first_time_is_not_repeated(tmp_path, monkeypatch)
     again = []
     reproduce(store_in(tmp_path / "r", chosen), chosen, finished=lambda *told: again.append(told))
     assert again == []
+
+
+def test_a_number_of_repetitions_replaces_all():
+    assert settings(quick=True).time_limit == 20.0
+    assert settings(repetitions=5).learners == settings(repetitions=5).repetitions == 5

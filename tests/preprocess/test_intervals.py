@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolvent.errors import TraceError
-from resolvent.preprocess.intervals import intervals_of, rounded
+from resolvent.preprocess.intervals import Intervals, intervals_of, rounded
 
 numbers = st.lists(
     st.one_of(st.floats(-1e9, 1e9), st.floats(-1, 1), st.integers(-20, 20).map(float)),
@@ -66,3 +66,9 @@ def test_k_means_is_deterministic_on_a_sample_of_readings():
     assert made.names == ("about 0", "about 3", "about 7")
     names = [made(reading) for reading in readings.tolist()]
     assert [names.count(name) for name in made.names] == [15_000] * 3
+
+
+def test_an_edge_belongs_to_the_interval_above_it():
+    heat = Intervals((18, 21.5))
+    assert [heat(number) for number in (17.2, 18.0, 30)] == ["below 18", "18…21.5", "above 21.5"]
+    assert Intervals((1.0,), centers=(0.25, 3.0))(0.1) == "about 0.25"

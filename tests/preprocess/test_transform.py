@@ -364,3 +364,19 @@ def test_probabilities_of_wrong_levels_match_simulated_rewards():
 
 def test_the_text_lists_a_few_of_many_levels():
     assert str(RewardLevels(tuple(range(12)), 0.1)).endswith("5, 6, 7, 4 more")
+
+
+def test_rewards_are_replaced_by_their_levels():
+    levels = RewardLevels((0.0, 1.0), 0.1, exact=(-5.0,))
+    assert [levels(reward) for reward in (0.93, -5, -4.9)] == [1.0, -5.0, 0.0]
+    assert str(levels) == "rewards vary by ±0.1 around 0, 1; exact is -5"
+    stored = {"centers": [0.0, 1.0], "sigma": 0.1}
+    assert RewardLevels((0.0, 1.0), 0.1).as_dict() == stored
+    assert RewardLevels.from_dict({"centers": [0, 1], "sigma": 0.1}).as_dict() == stored
+    shares = RewardLevels((0.0, 2.0), 1.0).confusion([0.0, 2.0])
+    assert shares.round(2).tolist() == [[0.84, 0.16], [0.16, 0.84]]
+
+
+def test_without_preprocessing_traces_stay_as_they_are():
+    traces = TraceSet([Trace(["hall", "attic"], [None, None], ["up"])])
+    assert Preprocessor().transform(traces) is traces

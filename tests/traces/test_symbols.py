@@ -17,6 +17,7 @@ from resolvent.traces.symbols import (
     as_label,
     as_symbol,
     difference_text,
+    event_text,
     label_order,
     label_text,
     path_text,
@@ -254,3 +255,8 @@ def test_invisible_characters_in_keys_are_escaped():
     first, second = ((("a\u202eb", (0,) * 40),), (("a\u202eb", (0,) * 39 + (1,)),))
     assert difference_text(first, second) == "differ in 1 of 40 values: a\\u202eb[39] is 0 and 1"
     assert path_text((0, "part", 1)) == "[0].part[1]"
+
+
+def test_events_of_different_symbols_have_different_names():
+    symbols = ("corridor", 7, "7")
+    assert [event_text(symbol) for symbol in symbols] == ["corridor", "7", "'7'"]

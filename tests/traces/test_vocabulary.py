@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from resolvent.errors import TraceError
-from resolvent.traces.columns import canonical_column
-from resolvent.traces.vocabulary import Interner, Vocabulary
+from resolvent.traces.columns import ColumnBuilder, LabelCodes, canonical_column
+from resolvent.traces.vocabulary import Interner, Vocabulary, distinct_numbers, distinct_pairs
 
 
 def test_a_value_s_code_is_its_position():
@@ -93,3 +93,27 @@ def test_copies_of_a_vocabulary():
     for again in (pickle.loads(pickle.dumps(rooms)), copy.deepcopy(rooms)):  # noqa: S301
         assert again == rooms
         assert again.code((1, 2)) == 1
+
+
+def test_spellings_of_a_label_share_a_code():
+    codes = LabelCodes()
+    spellings = [None, "key", ("key",), ("key", "door"), ("door", "key")]
+    assert [codes[label] for label in spellings] == [0, 1, 1, 2, 2]
+
+
+def test_columns_are_coded_episode_by_episode():
+    builder = ColumnBuilder()
+    builder.extend({"label": [None, "key"]})
+    builder.extend({"label": [("key",)]})
+    values, codes = builder.columns()["label"]
+    assert values == [frozenset(), frozenset({"key"})]
+    assert codes.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("dense", [0, 1 << 24])
+def test_distinct_pairs_and_numbers_are_in_rising_order(monkeypatch, dense):
+    monkeypatch.setattr("resolvent.traces.vocabulary.MAX_TABLE_SIZE", dense)
+    pairs, codes = distinct_pairs(np.int32([1, 0, 1]), np.int32([2, 1, 2]), 2, 3)
+    assert (pairs.tolist(), codes.tolist()) == ([1, 5], [1, 0, 1])
+    numbers, index = distinct_numbers(np.array([7, 2, 7]), 10)
+    assert (numbers.tolist(), index.tolist()) == ([2, 7], [1, 0, 1])

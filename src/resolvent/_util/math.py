@@ -92,11 +92,7 @@ def powers(base: float, number: int) -> Reals:
 
 
 def product(left: ArrayLike, right: ArrayLike) -> Any:
-    """Return the matrix product of two tables, or of a table and a column on either side.
-
-    >>> product([[1, 2], [3, 4]], [1, 10]).tolist(), float(product([1, 2], [3, 4]))
-    ([21.0, 43.0], 11.0)
-    """
+    """Return the matrix product of two tables, or of a table and a column on either side."""
     first, second = np.asarray(left, np.float64), np.asarray(right, np.float64)
     inner = first.shape[-1]
     if inner != second.shape[0]:

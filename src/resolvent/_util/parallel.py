@@ -305,11 +305,7 @@ def _started_processes(processes: int) -> ProcessPoolExecutor:
 
 
 def split_evenly(items: Sequence[Item], slots: int) -> list[Sequence[Item]]:
-    """Return items in runs of about the same length, at most `TASKS_PER_SLOT` for each slot.
-
-    >>> [list(run) for run in split_evenly(range(20), slots=1)]
-    [[0, 1], [2, 3, 4], [5, 6], [7, 8, 9], [10, 11], [12, 13, 14], [15, 16], [17, 18, 19]]
-    """
+    """Return items in runs of about the same length, at most `TASKS_PER_SLOT` for each slot."""
     tasks = min(len(items), TASKS_PER_SLOT * slots)
     bounds = [len(items) * number // tasks for number in range(tasks + 1)]
     return [items[bounds[task] : bounds[task + 1]] for task in range(tasks)]

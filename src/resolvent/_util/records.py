@@ -42,11 +42,7 @@ def to_builtins(
 
 
 def builtin(value: Any) -> Any:
-    """Return a value as JSON has it: sets are sorted, other collections keep their order.
-
-    >>> builtin({"gap": float("inf"), "states": (0, 2), "label": frozenset({"b", "a"})})
-    {'gap': None, 'states': [0, 2], 'label': ['a', 'b']}
-    """
+    """Return a value as JSON has it: sets are sorted, other collections keep their order."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if hasattr(value, "as_dict"):

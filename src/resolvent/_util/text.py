@@ -10,29 +10,17 @@ from typing import Any, TypeVar
 
 
 def amount(number: int, noun: str) -> str:
-    """Write a number of things, with thousands separators.
-
-    >>> amount(1, "trace"), amount(18239, "step")
-    ('1 trace', '18,239 steps')
-    """
+    """Write a number of things, with thousands separators."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def percent(share: float) -> str:
-    """Write a share in percent; only 1 is written as 100%.
-
-    >>> percent(0.951), percent(0.999), percent(1), percent(0.001), percent(0)
-    ('95%', '>99%', '100%', '<1%', '0%')
-    """
+    """Write a share in percent; only 1 is written as 100%."""
     return ">99%" if 0.99 < share < 1 else "<1%" if 0 < share < 0.01 else f"{share:.0%}"
 
 
 def odds_text(log_odds: float) -> str:
-    """Write a likelihood ratio, given its logarithm.
-
-    >>> odds_text(-27.6), odds_text(-1.2), odds_text(0.5), odds_text(1000)
-    ('10⁻¹² as likely', '0.3 times as likely', '1.6 times as likely', '10⁴³⁴ times as likely')
-    """
+    """Write a likelihood ratio, given its logarithm."""
     if -log(1000) < log_odds < log(1000):
         return f"{exp(log_odds):.2g} times as likely"
     raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -45,19 +33,12 @@ def visible(text: str) -> str:
 
     These are control characters, which XML forbids, and marks that change the direction of
     writing.
-
-    >>> visible("key"), visible("two\nlines"), visible("\u202eyek")
-    ('key', 'two\\nlines', '\\u202eyek')
     """
     return text if text.isprintable() else "".join(map(_visible_character, text))
 
 
 def short(text: str, most: int = 120) -> str:
-    """Escape a text for messages, and shorten the middle of a long one.
-
-    >>> short("corridor"), short("a" * 20, 7)
-    ('corridor', 'aaa…aaa')
-    """
+    """Escape a text for messages, and shorten the middle of a long one."""
     safe = visible(text)
     half = (most - 1) // 2
     return safe if len(safe) <= most else f"{safe[:half]}…{safe[-half:]}"

@@ -291,11 +291,7 @@ def ran_out_of_memory(error: BaseException) -> bool:
 
 
 def bytes_text(number: int) -> str:
-    """Write a number of bytes in a suitable unit.
-
-    >>> bytes_text(300), bytes_text(2 << 30), bytes_text(3 << 19)
-    ('300 bytes', '2 GiB', '1.5 MiB')
-    """
+    """Write a number of bytes in a suitable unit."""
     if number < 1 << 10:
         return f"{number} bytes"
     unit, shift = [pair for pair in _UNITS.items() if number >= 1 << pair[1]][-1]

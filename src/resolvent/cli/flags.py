@@ -114,9 +114,7 @@ def declared(source: Callable[..., Any], *names: str) -> list[inspect.Parameter]
 
 
 def takes(
-    group: str,
-    *parameters: inspect.Parameter,
-    build: Callable[[dict[str, Any]], Any] = dict,
+    group: str, *parameters: inspect.Parameter, build: Callable[[dict[str, Any]], Any] = dict
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add flags to a command, which gets their values by name as its argument `group`.
 
@@ -147,11 +145,7 @@ def takes(
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a description, as plain text for a terminal.
-
-    >>> first_sentence('One of "auto" or `x`. The rest is for Python.')
-    'One of auto or x.'
-    """
+    """Return the first sentence of a description, as plain text for a terminal."""
     return re.split(r"(?<=\.)\s+(?=[A-Z`])", text, maxsplit=1)[0].translate({34: None, 96: None})
 
 

@@ -46,22 +46,14 @@ ACTING_MACHINES: Final = ("transition", "reward", TERMINATED)
 
 
 def by_name(augmented_state: AugmentedState) -> dict[str, Any]:
-    """Return an augmented state as named values, for files and JSON.
-
-    >>> by_name(("hall", 0, 1))
-    {'observation': 'hall', 'transition_state': 0, 'reward_state': 1}
-    """
+    """Return an augmented state as named values, for files and JSON."""
     observation, *states = augmented_state
     names = (f"{name}_state" for name in ACTING_MACHINES)
     return {"observation": observation, **dict(zip(names, states, strict=False))}
 
 
 def augmented_state_text(augmented_state: AugmentedState) -> str:
-    """Return an augmented state as text.
-
-    >>> augmented_state_text(("hall", 0, 1))
-    'hall (transition state 0, reward state 1)'
-    """
+    """Return an augmented state as text."""
     observation, *states = augmented_state
     return f"{symbol_text(observation)} ({states_text(states)})"
 
@@ -112,9 +104,6 @@ class LabelNoise:
         missed: Share of the steps with an event that are recorded without one.
         false: Share of the steps without an event that are recorded with one.
         swapped: Share of the steps with an event that are recorded with another event.
-
-    >>> print(LabelNoise(missed=0.051, false=0.0, swapped=0.002))
-    5.1% missed, 0% false, 0.2% swapped
     """
 
     missed: Share
@@ -122,11 +111,7 @@ class LabelNoise:
     swapped: Share
 
     def shares(self) -> dict[str, float]:
-        """Return the rates by the names that `result.noise` has for them.
-
-        >>> LabelNoise(0.05, 0.0, 0.01).shares()
-        {'missed labels': 0.05, 'false labels': 0.0, 'swapped labels': 0.01}
-        """
+        """Return the rates by the names that `result.noise` has for them."""
         return {f"{name} labels": share for name, share in asdict(self).items()}
 
     @classmethod
@@ -154,12 +139,6 @@ class StateUncertainty:
         starts: Probability of each hidden initial state, given as the label that leads the
             machines there from state 0; no trace records it. Empty if all episodes begin in
             state 0.
-
-    >>> starts = {frozenset(): 0.9, frozenset({"key"}): 0.1}
-    >>> print(StateUncertainty(LabelNoise(0.05, 0.0, 0.0), starts=starts))
-    noisy labels: 5% missed, 0% false, 0% swapped; hidden starts: no event 0.9, key 0.1
-    >>> bool(StateUncertainty())
-    False
     """
 
     label_noise: LabelNoise | None = None
@@ -322,9 +301,6 @@ def fill_unknown(chance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Replace unknown probabilities (nan) of each output by the mean of the known ones.
 
     There is a row for each output and a column for each state.
-
-    >>> fill_unknown(np.array([[0.2, np.nan, 0.6], [np.nan] * 3])).tolist()
-    [[0.2, 0.4, 0.6], [1.0, 1.0, 1.0]]
     """
     is_known = ~np.isnan(chance)
     number = is_known.sum(axis=1)

@@ -79,11 +79,7 @@ class RawAutomaton:
 
 
 def automaton_of_transitions(transitions: Codes) -> RawAutomaton:
-    """Return the automaton of a table [state, label], −1 for no transition, without outputs.
-
-    >>> automaton_of_transitions(np.int32([[1, -1], [0, 1]])).transition_target.tolist()
-    [1, 0, 1]
-    """
+    """Return the automaton of a table [state, label], −1 for no transition, without outputs."""
     state, label = (column.astype(np.int32) for column in np.nonzero(transitions >= 0))
     return RawAutomaton(
         access=np.zeros(len(transitions), np.int32),

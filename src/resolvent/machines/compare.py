@@ -116,15 +116,7 @@ class LabelClass:
 
 
 class LabelClasses(ByMachine[tuple[LabelClass, ...]]):
-    """The events of each machine, by its name: the labels that change a state, in classes.
-
-    >>> from resolvent.worlds import House
-    >>> print(LabelClasses(House().machines()))
-    transition: 1 event, 3 labels change nothing
-      key: state 0 → 1
-    reward: 1 event, 3 labels change nothing
-      toilet: state 0 → 1
-    """
+    """The events of each machine, by its name: the labels that change a state, in classes."""
 
     def __init__(self, machines: Machines) -> None:
         labeling = machines.preprocessor.labeling

@@ -70,11 +70,7 @@ def smoothing_of(machine: Machine) -> Smoothing:
 
 
 def output_probabilities(
-    machine: Machine,
-    smoothing: Smoothing,
-    states: Codes,
-    queries: _Numbers,
-    outputs: Codes,
+    machine: Machine, smoothing: Smoothing, states: Codes, queries: _Numbers, outputs: Codes
 ) -> _Reals:
     """Return the probability of outputs in these states for these queries.
 
@@ -345,11 +341,7 @@ def _log_rising(count: NDArray[np.int64], start: float) -> NDArray[np.float64]:
 
 
 def _mixed(*bits: float) -> float:
-    """Return the bits under an even mixture of codes.
-
-    >>> round(_mixed(8.0, 8.0), 3), _mixed(8.0, 1000.0)
-    (8.0, 9.0)
-    """
+    """Return the bits under an even mixture of codes."""
     least = min(bits)
     return float(
         least + binary_log(len(bits)) - binary_log(sum(power(2.0, least - code) for code in bits))

@@ -268,9 +268,7 @@ class MachinePair(Machines):
 
 
 def machines_of(
-    machines: Iterable[Machine],
-    timing: LabelTiming = LabelTiming.CURRENT,
-    **settings: Any,
+    machines: Iterable[Machine], timing: LabelTiming = LabelTiming.CURRENT, **settings: Any
 ) -> Machines:
     """Return machines as a set: a `MachinePair` if they are a Transition and a Reward Machine.
 

@@ -185,15 +185,6 @@ class BreadthFirstSearch(Generic[Node, Edge]):
 
     Iterate over it, and `add` the successors of each node. The search ends when it holds
     `max_nodes` nodes.
-
-    >>> search = BreadthFirstSearch([1])
-    >>> for node in search:
-    ...     if node == 10:
-    ...         break
-    ...     search.add(2 * node, node, "double")
-    ...     search.add(node + 3, node, "add 3")
-    >>> search.path_to(10)
-    [(1, 'double'), (2, 'add 3'), (5, 'double')]
     """
 
     def __init__(self, starts: Iterable[Node], max_nodes: float = inf) -> None:

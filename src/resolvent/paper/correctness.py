@@ -41,9 +41,6 @@ class Correctness:
 
         Outputs can be wrong even with the true states: a query whose output was always the
         same in the traces is given that output everywhere.
-
-        >>> str(Correctness(100, 0, 3, True)), str(Correctness(100, 0, 0, False))
-        ('true states', 'right, other states')
         """
         if self.true_states:
             return "true states" if self.wrong or self.unseen else "exact"
@@ -51,12 +48,7 @@ class Correctness:
 
 
 def compare_pair(pair: MachinePair, world: Mechanics) -> Correctness:
-    """Compare the predictions of both machines with the world.
-
-    >>> from resolvent.worlds import House
-    >>> str(compare_pair(House().machines(), House().mechanics))
-    'exact'
-    """
+    """Compare the predictions of both machines with the world."""
     if pair.timing.lag:
         raise ModelError("machines that read labels a step late cannot be compared with a world")
     machines: tuple[Machine, ...] = (pair.transition, pair.reward)
@@ -114,11 +106,7 @@ def compare_edges(machine: EdgeRewardMachine, world: Mechanics) -> Correctness:
 
 
 def _one_for_one(left: NDArray[Any], right: NDArray[Any]) -> bool:
-    """Whether two columns are equal up to renaming.
-
-    >>> _one_for_one(np.array([0, 1, 1]), np.array([7, 3, 3]))
-    True
-    """
+    """Whether two columns are equal up to renaming."""
     pairs = np.unique(np.stack([left, right]), axis=1).shape[1]
     return bool(pairs == len(np.unique(left)) == len(np.unique(right)))
 

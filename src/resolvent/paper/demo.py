@@ -246,11 +246,7 @@ def _outcomes(traces: TraceSet, *query: str) -> Iterator[tuple[Any, Any]]:
 
 
 def _counts(outcomes: Iterable[str]) -> str:
-    """Count outcomes.
-
-    >>> _counts(["1", "0", "0", "1", "0"])
-    '0 (3 times) or 1 (2 times)'
-    """
+    """Count outcomes."""
     counts = Counter(outcomes).most_common()
     return " or ".join(f"{outcome} ({amount(count, 'time')})" for outcome, count in counts)
 

@@ -75,9 +75,6 @@ def settings(
 ) -> Settings:
     """Return the settings of a reproduction: those of the paper, or short ones.
 
-    >>> settings(quick=True).time_limit, settings(repetitions=5).learners
-    (20.0, 5)
-
     Raises:
         OptionError: when a limit or a number is not above 0.
     """

@@ -192,11 +192,7 @@ def policy_values(record: Record) -> dict[int, float]:
 
 
 def number(value: float) -> str:
-    """Write seconds with two significant digits, or without decimals from 10.
-
-    >>> number(0.01234), number(1.26), number(4174.6)
-    ('0.012', '1.3', '4,175')
-    """
+    """Write seconds with two significant digits, or without decimals from 10."""
     if value >= 10:
         return f"{value:,.0f}"
     if value >= 1:
@@ -205,11 +201,7 @@ def number(value: float) -> str:
 
 
 def small_percent(share: float) -> str:
-    """Write a share; a small one is never written as 0.
-
-    >>> small_percent(0.0), small_percent(0.00001), small_percent(0.125)
-    ('0', '< 0.01%', '12.50%')
-    """
+    """Write a share; a small one is never written as 0."""
     if not share:
         return "0"
     return "< 0.01%" if share < 0.0001 else f"{share:.2%}"

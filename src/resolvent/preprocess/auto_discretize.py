@@ -72,19 +72,6 @@ def auto_discretize(traces: TraceSet, outputs: Iterable[str] | None = None) -> D
             in observations, or in actions if these are the inputs of a log.
         outputs: The outputs to predict, as in `infer`; by default those of `infer`, and the ends
             of episodes.
-
-    A heater is on from below 18 degrees until 22:
-
-    >>> from resolvent.traces import Trace
-    >>> heat, on, seen, heats = 20.0, False, [20.0], []
-    >>> for minute in range(500):
-    ...     on = heat < 18 or (on and heat < 22)
-    ...     heats.append(on)
-    ...     heat += (0.37 if on else -0.29) + 0.1 * math.sin(minute)
-    ...     seen.append(heat)
-    >>> log = TraceSet([Trace(seen, [None] * 501, ["wait"] * 500, columns={"heats": heats})])
-    >>> print(auto_discretize(log, outputs=["heats"]))
-    the observation: below 18, 18…22, above 22
     """
     options = Discretizer(of=ACTION if len(traces.observations) == 1 else OBSERVATION)
     content = numbers_in(traces, options.of)

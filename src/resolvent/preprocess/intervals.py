@@ -43,12 +43,6 @@ class Intervals:
 
     An edge belongs to the interval above it. With `centers`, one for each interval, intervals
     are named after these.
-
-    >>> heat = Intervals((18, 21.5))
-    >>> heat(17.2), heat(18.0), heat(30)
-    ('below 18', '18…21.5', 'above 21.5')
-    >>> Intervals((1.0,), centers=(0.25, 3.0))(0.1)
-    'about 0.25'
     """
 
     edges: tuple[float, ...]

@@ -32,12 +32,6 @@ class RewardLevels:
         centers: The values that rewards vary around, ascending.
         sigma: The standard deviation of the noise, the same for all.
         exact: Values without noise; all others are replaced by the nearest center.
-
-    >>> levels = RewardLevels((0.0, 1.0), 0.1, exact=(-5.0,))
-    >>> levels(0.93), levels(-5), levels(-4.9)
-    (1.0, -5.0, 0.0)
-    >>> print(levels)
-    rewards vary by ±0.1 around 0, 1; exact is -5
     """
 
     centers: tuple[float, ...]
@@ -80,9 +74,6 @@ class RewardLevels:
         """Return the probability that a reward of each value (row) has each level (column).
 
         Exact values keep their level with probability 1.
-
-        >>> RewardLevels((0.0, 2.0), 1.0).confusion([0.0, 2.0]).round(2).tolist()
-        [[0.84, 0.16], [0.16, 0.84]]
         """
         midpoints = _midpoints(np.array(self.centers))
         confusion = np.eye(len(values))
@@ -95,21 +86,13 @@ class RewardLevels:
         return confusion
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the levels as JSON values, which `from_dict` reads.
-
-        >>> RewardLevels((0.0, 1.0), 0.1).as_dict()
-        {'centers': [0.0, 1.0], 'sigma': 0.1}
-        """
+        """Return the levels as JSON values, which `from_dict` reads."""
         fields: dict[str, Any] = {"centers": list(self.centers), "sigma": self.sigma}
         return fields | ({"exact": list(self.exact)} if self.exact else {})
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "RewardLevels":
-        """Return the levels that `as_dict` wrote; `ModelError` if a field is wrong.
-
-        >>> RewardLevels.from_dict({"centers": [0, 1], "sigma": 0.1})
-        RewardLevels(centers=(0.0, 1.0), sigma=0.1, exact=())
-        """
+        """Return the levels that `as_dict` wrote; `ModelError` if a field is wrong."""
         if not {"centers", "sigma"} <= set(fields) <= {"centers", "sigma", "exact"}:
             raise ModelError(
                 f"levels of rewards have centers, sigma and exact, not {listed(sorted(fields))}"
@@ -146,11 +129,6 @@ class Preprocessor:
     """Transforms raw steps: discretizes numbers, denoises rewards, then derives labels.
 
     A second transformation of the same traces changes nothing.
-
-    >>> from resolvent.traces import Trace
-    >>> traces = TraceSet([Trace(["hall", "attic"], [None, None], ["up"])])
-    >>> Preprocessor().transform(traces) is traces
-    True
     """
 
     labeling: LabelingFunction = field(default_factory=LabelingFunction)

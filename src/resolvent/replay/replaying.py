@@ -154,15 +154,6 @@ def states_at_steps(
     """Return the state of every machine at every step of traces.
 
     It is −1 after an unseen label, or unchanged with `unseen="stay"`.
-
-    >>> from resolvent.worlds import House
-    >>> from resolvent.traces import Trace
-    >>> labels = [None, "flood", "key", "flood"]
-    >>> walk = TraceSet([Trace(["corridor"] * 4, labels, ["up"] * 3, [0] * 3)])
-    >>> states_at_steps(House().machines(), walk)["transition"].tolist()
-    [0, -1, -1]
-    >>> states_at_steps(House().machines(), walk, unseen="stay")["transition"].tolist()
-    [0, 0, 1]
     """
     check_columns(machines, Alphabets.of(traces.values))
     read = labels_read(traces, machines.timing)

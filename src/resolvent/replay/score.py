@@ -166,19 +166,7 @@ def _counted(
 
 
 def belief_score(machines: Machines, traces: TraceSet) -> Score:
-    """Return the number of steps predicted right by the belief about states before each step.
-
-    >>> from resolvent.worlds import House
-    >>> from resolvent.machines.augmented_state import StateUncertainty, LabelNoise
-    >>> from resolvent.traces import Trace
-    >>> starts = {frozenset(): 0.5, frozenset({"key"}): 0.5}
-    >>> state_uncertainty = StateUncertainty(LabelNoise(0.1, 0.0, 0.0), starts)
-    >>> machines = House().machines().replacing(state_uncertainty=state_uncertainty)
-    >>> seen = ["corridor", "orangeroom", "corridor", "cyanroom"]
-    >>> missed = Trace(seen, [None] * 4, ["left", "right", "up"], [0.0] * 3)
-    >>> print(belief_score(machines, TraceSet([missed])).transition)
-    right 1, wrong 1, generalized right 1, unseen 0
-    """
+    """Return the number of steps predicted right by the belief about states before each step."""
     belief = Belief(machines)
     queries = [
         _BeliefQueries.of(machine, states.astype(np.int32), belief, traces)

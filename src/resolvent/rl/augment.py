@@ -322,11 +322,7 @@ class StepBasis:
     """
 
     def __init__(
-        self,
-        machines: Machines,
-        live: LivePreprocessor,
-        observation_space: Any,
-        action_space: Any,
+        self, machines: Machines, live: LivePreprocessor, observation_space: Any, action_space: Any
     ) -> None:
         self._machines, self._live = machines, live
         self._tables: Levels | None = None

@@ -85,10 +85,6 @@ class LabelCodes(dict[Any, int]):
     """Codes of labels by their spelling; two spellings of one label share a code.
 
     Files list propositions in any order, as tuples here, to be looked up.
-
-    >>> codes = LabelCodes()
-    >>> codes[None], codes["key"], codes["key",], codes["key", "door"], codes["door", "key"]
-    (0, 1, 1, 2, 2)
     """
 
     def __init__(self) -> None:
@@ -104,14 +100,7 @@ class LabelCodes(dict[Any, int]):
 
 
 class ColumnBuilder:
-    """Encodes and collects columns, one episode after another, without a Python loop over steps.
-
-    >>> builder = ColumnBuilder()
-    >>> builder.extend({"label": [None, "key"]}), builder.extend({"label": [("key",)]})
-    (None, None)
-    >>> builder.columns()["label"]
-    ([frozenset(), frozenset({'key'})], array([0, 1, 1], dtype=int32))
-    """
+    """Encodes and collects columns, one episode after another, without a Python loop over steps."""
 
     def __init__(self) -> None:
         self.labels = LabelCodes()

@@ -82,9 +82,6 @@ def default_outputs(columns: Iterable[str], *, observations: int) -> tuple[str, 
 
     For a log, with one observation throughout, no rewards and further columns, the outputs
     are these columns.
-
-    >>> default_outputs(["answer", "fault"], observations=1)
-    ('answer', 'fault')
     """
     columns = tuple(columns)
     if columns and REWARD not in columns and observations == 1:

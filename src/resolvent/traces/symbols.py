@@ -225,11 +225,7 @@ def quoted_text(symbol: Symbol) -> str:
 
 
 def event_text(symbol: Symbol) -> str:
-    """Return the name of a symbol as an event; different symbols have different names.
-
-    >>> event_text("corridor"), event_text(7), event_text("7")
-    ('corridor', '7', "'7'")
-    """
+    """Return the name of a symbol as an event; different symbols have different names."""
     if not isinstance(symbol, str):
         return symbol_text(symbol)
     is_number = symbol[:1] in "-+0123456789" and "…" not in symbol  # names of intervals have "…"

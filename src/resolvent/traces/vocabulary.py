@@ -167,10 +167,6 @@ def distinct_pairs(
 
     `firsts` and `seconds` are the numbers of values of the columns. A pair is encoded as
     `first * seconds + second`.
-
-    >>> pairs, codes = distinct_pairs(np.int32([1, 0, 1]), np.int32([2, 1, 2]), 2, 3)
-    >>> pairs.tolist(), codes.tolist()
-    ([1, 5], [1, 0, 1])
     """
     if firsts * seconds <= MAX_TABLE_SIZE:
         pairs, codes = _core.distinct_pairs(first, second, firsts, seconds)
@@ -185,9 +181,6 @@ def distinct_numbers(
     """Return the distinct numbers in rising order, and the index of each number among them.
 
     All numbers are at least 0 and below `bound`.
-
-    >>> distinct_numbers(np.array([7, 2, 7]), 10)
-    (array([2, 7]), array([1, 0, 1]))
     """
     if bound > min(MAX_TABLE_SIZE, 32 * len(numbers)):
         return np.unique(numbers, return_inverse=True)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from resolvent.traces.scan.footer import chunks_of
+from resolvent.traces.scan.footer import are_in_sequence, chunks_of
 
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus" / "scanned-folder"
 CONTRADICTING = CORPUS / "types-that-contradict" / "part" / "a0.parquet"
@@ -91,3 +91,8 @@ def test_any_footer_is_understood_or_refused(tmp_path, place):
     data[-place] ^= 0xFF
     with suppress(pa.ArrowInvalid):
         chunks_of(pa.BufferReader(bytes(data)))
+
+
+def test_shards_in_sequence_share_episodes_with_neighbors_only():
+    assert are_in_sequence([((1,), (4,)), ((4,), (6,)), ((9,), (9,))])
+    assert not are_in_sequence([((1,), (4,)), ((9,), (9,)), ((4,), (6,))])

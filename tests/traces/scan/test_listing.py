@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
+from resolvent.traces.scan.listing import StoredFile, uri_text
 from worlds import random_world
 
 WORLD = random_world(1, size=9, labels=3, tm_states=3)
@@ -203,3 +204,13 @@ def test_a_column_that_occurs_twice(tmp_path):
     pq.write_table(table, tmp_path / "log.parquet")
     with pytest.raises(rs.TraceError, match=r"log\.parquet: there are several columns `run`"):
         rs.scan_traces(tmp_path / "log.parquet", episode="run", observation="seen")
+
+
+def test_texts_of_locations():
+    assert uri_text("s3://key:secret@bucket/logs") == "s3://bucket/logs"
+    assert uri_text(["a.parquet", "b.parquet"]) == "a.parquet and 1 more"
+
+
+def test_keys_in_paths_are_decoded():
+    file = StoredFile("x", "/data/day=3/city=S%C3%A3o/x.parquet")
+    assert file.keys == {"day": "3", "city": "São"}

@@ -42,10 +42,7 @@ _RARE = {
 """Options without a flag, given by `--set`, with their descriptions."""
 
 _left_out = partial(
-    flags.flag,
-    InferenceOptions,
-    negated=True,
-    panel="Steps of the paper's algorithm to leave out",
+    flags.flag, InferenceOptions, negated=True, panel="Steps of the paper's algorithm to leave out"
 )
 _NO_SUPPLEMENT = "Do not pair observations with Transition Machine states for the other machines."
 _REDUNDANT = "Keep queries (an observation and an action) whose output is always the same."

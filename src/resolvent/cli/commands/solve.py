@@ -85,11 +85,7 @@ def solve(
 
 
 def _line(now: Round) -> str:
-    """Return one line about the progress.
-
-    >>> _line(Round(96, 3, {"transition": 1, "reward": 3}, 0.57, 14.0, "plan validation"))
-    '96 steps, 1 × 3 states, value 0.57 (at most 14.6), next: plan validation'
-    """
+    """Return one line about the progress."""
     bound = "" if now.bound is None else f" (at most {now.value + now.bound:.3g})"
     states = " × ".join(map(str, now.states.values())) or "no"
     test = f", next: {now.after}" if now.after else ""

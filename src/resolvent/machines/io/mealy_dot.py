@@ -52,11 +52,7 @@ def query_input(observation: Any, action: Any) -> str:
 
 
 def symbol_name(symbol: Symbol) -> str:
-    """Return the unique name of a symbol.
-
-    >>> symbol_name("living room"), symbol_name(7), symbol_name("7"), symbol_name(("hall", 1))
-    ('living%20room', '7', '%227%22', '[%22hall%22,1]')
-    """
+    """Return the unique name of a symbol."""
     if isinstance(symbol, str) and not _is_ambiguous(symbol):
         return quote(symbol, safe="")
     return quote(json.dumps(symbol, separators=(",", ":")), safe=",[]")

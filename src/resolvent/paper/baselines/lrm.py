@@ -122,13 +122,7 @@ class Compressed:
 
     @classmethod
     def of(cls, traces: TraceSet, first_counts: bool = True) -> "Compressed":
-        """Drop labels equal to their predecessor; replace uncounted first labels by a new code.
-
-        >>> from resolvent.traces import Trace
-        >>> traces = TraceSet([Trace("xxxx", "aabb", "...", [0, 0, 0])])
-        >>> Compressed.of(traces).read.tolist(), Compressed.of(traces, False).read.tolist()
-        ([-1, 1], [-1, 0, 1])
-        """
+        """Drop labels equal to their predecessor; replace uncounted first labels by a new code."""
         starts = traces.offsets[:-1] + np.arange(len(traces))
         codes, labels = traces.label_codes, len(traces.labels)
         if not first_counts:

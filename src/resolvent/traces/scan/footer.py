@@ -218,13 +218,7 @@ def boundary_episode(first: Bounds | None, second: Bounds | None) -> Episode | N
 
 
 def are_in_sequence(bounds: Sequence[Bounds | None]) -> bool:
-    """Return whether shards certainly share no episode, except for one with a neighbor.
-
-    >>> are_in_sequence([((1,), (4,)), ((4,), (6,)), ((9,), (9,))])
-    True
-    >>> are_in_sequence([((1,), (4,)), ((9,), (9,)), ((4,), (6,))])
-    False
-    """
+    """Return whether shards certainly share no episode, except for one with a neighbor."""
     if len(bounds) < 2:
         return True
     stated = [(pair, number) for number, pair in enumerate(bounds) if pair is not None]

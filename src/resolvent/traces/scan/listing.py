@@ -48,11 +48,7 @@ class StoredFile(NamedTuple):
 
     @property
     def keys(self) -> dict[str, str | None]:
-        """The partition keys in its path, and their values.
-
-        >>> StoredFile("x", "/data/day=3/city=S%C3%A3o/x.parquet").keys
-        {'day': '3', 'city': 'São'}
-        """
+        """The partition keys in its path, and their values."""
         matches = (_PARTITION.fullmatch(part) for part in self.path.split("/")[:-1])
         return {
             unquote(match[1]): None if match[2] == _NO_VALUE else unquote(match[2])
@@ -79,11 +75,7 @@ def is_glob(location: str) -> bool:
 
 
 def uri_text(location: Any) -> str:
-    """Return a location as a text: a path, an address without secrets, or the first of a list.
-
-    >>> uri_text("s3://key:secret@bucket/logs"), uri_text(["a.parquet", "b.parquet"])
-    ('s3://bucket/logs', 'a.parquet and 1 more')
-    """
+    """Return a location as a text: a path, an address without secrets, or the first of a list."""
     if isinstance(location, str | Path):
         return without_secrets(str(location)) if is_address(location) else str(location)
     first, *rest = map(uri_text, location)
