@@ -185,8 +185,5 @@ def locating(where: str) -> Iterator[None]:
 
 
 def located(where: str, error: TraceError) -> TraceError:
-    """Return an error with the location in front of its message.
-
-    For loops over steps or episodes, where `locating` would be entered too often.
-    """
+    """Return an error with the location in front; in loops over steps, where `locating` is slow."""
     return type(error)(f"{where}: {error}")

@@ -87,10 +87,7 @@ def _is_beside(name: str | None, target: Path) -> bool:
 
 
 def link_target(path: Path) -> Path:
-    """Return the target of a path after following links; it need not exist.
-
-    Writing replaces the target, and the link stays.
-    """
+    """Return the target of a path after following links, which writing replaces if it exists."""
     try:
         path.stat()
     except OSError as error:

@@ -78,10 +78,7 @@ def fold(
     combine: Callable[[Result, Result], Result] | None,
     items: Iterable[Item],
 ) -> tuple[Result, TaskWarnings]:
-    """Work on items one by one, on one core, and return the combined result and our warnings.
-
-    Without `combine` there must be one item.
-    """
+    """Work on items one by one, on one core; return the combined result, and our warnings."""
     with limit_cores(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         results = map(function, items)
@@ -128,10 +125,7 @@ class Workers:
         called: str,
         report: Report | None = None,
     ) -> Result:
-        """Return the results of one item or more, combined in the order of the items.
-
-        `combine` has to be associative: neighbors are combined near the data, in any grouping.
-        """
+        """Return the results combined in order; `combine` has to be associative."""
         results = self._in_order(function, combine, self._runs(items), called, report)
         return reduce(combine, results)
 
@@ -312,10 +306,7 @@ def split_evenly(items: Sequence[Item], slots: int) -> list[Sequence[Item]]:
 
 
 def executor_named(on: str | Workers) -> Workers:
-    """Return the workers of a name: "threads", "processes", "ray" or "ray:ADDRESS".
-
-    The address is one that `ray.init` takes. `Workers` are returned as they are.
-    """
+    """Return the workers of a name, such as "ray:ADDRESS"; `Workers` as they are."""
     if isinstance(on, Workers):
         return on
     return _workers_by_name(on if isinstance(on, str) else quoted(on))
@@ -385,10 +376,7 @@ def set_cores(share: int) -> None:
 
 
 def run_after_fork(renew: Callable[[], object]) -> Callable[[], object]:
-    """Call a function first in every process that is forked from this one, to renew locks.
-
-    A lock that another thread holds at the fork would be held in the child for ever.
-    """
+    """Call a function first in each forked process, to renew locks that were held at the fork."""
     if hasattr(os, "register_at_fork"):  # Windows has no forks
         os.register_at_fork(after_in_child=renew)
     return renew

@@ -100,10 +100,7 @@ class ByMachine(Mapping[str, Record]):
 
 
 class ByValue:
-    """Makes frozen dataclasses with arrays equal if all their fields with `compare` are.
-
-    NaN counts as equal to itself: it stands for an unknown number.
-    """
+    """Makes frozen dataclasses equal if all fields with `compare` are, arrays and NaN included."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

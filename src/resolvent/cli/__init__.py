@@ -163,10 +163,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _open_missing_streams() -> None:
-    """Open `/dev/null` for standard streams that are closed.
-
-    Otherwise the next opened file would take their place, and receive the output.
-    """
+    """Open `/dev/null` for closed standard streams, whose place the next opened file would take."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)

@@ -44,10 +44,7 @@ def option(
     kind: Callable[..., Any] = typer.Option,
     **typer_options: Any,
 ) -> Any:
-    """Return an option, or an argument; `text` is its help.
-
-    If there are `names`, its values must be among them.
-    """
+    """Return an option, or an argument, with the help `text`, and values among `names`, if any."""
     allowed = tuple(names)
 
     def checked(value: Any) -> Any:

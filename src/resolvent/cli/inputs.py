@@ -148,10 +148,7 @@ class TableOptions:
 def takes_table(
     *, writes: bool = False, reading: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the flags of `TableOptions`, its argument `table`.
-
-    `writes` is for commands whose `-o` names a file.
-    """
+    """Give a command the flags of `TableOptions`, its argument `table`; with `writes` also `-o`."""
 
     def build(values: dict[str, Any]) -> TableOptions:
         others = {name: values.pop(name) for name in ("format", "damaged") if name in values}

@@ -67,10 +67,7 @@ def observed_transitions(machine: Machine, replay: ReplayCounts) -> CountTable:
 
 
 def nontrivial_labels(steps: StepQueries) -> Codes:
-    """Return the label read before each step, −1 for none and for trivial ones.
-
-    The number of labels stands for one that the machine does not know.
-    """
+    """Return the label read before each step: −1 if none or trivial, their number if unknown."""
     codes = np.arange(len(steps.machine.labels) + 1, dtype=np.int32)
     codes[list(steps.machine.trivial)] = -1
     return _core.recode(steps.labels, codes)

@@ -215,10 +215,7 @@ def _weak_state(
 
 
 def sinks(machine: Machine) -> Numbers:
-    """Return the states of a log's machine that no label leads out of.
-
-    With more than one observation, steps differ in any state, so that none is a sink.
-    """
+    """Return the states of a log's machine (one observation) that no label leads out of."""
     if machine.states == 1 or len(machine.observations) != 1:
         return np.empty(0, np.int64)
     targets = nontrivial_transitions(machine).reshape(machine.transitions.shape)

@@ -298,10 +298,7 @@ class Belief:
 
 
 def fill_unknown(chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Replace unknown probabilities (nan) of each output by the mean of the known ones.
-
-    There is a row for each output and a column for each state.
-    """
+    """Replace nan in [output, state] by the mean of the known probabilities of the output."""
     is_known = ~np.isnan(chance)
     number = is_known.sum(axis=1)
     mean = np.where(is_known, chance, 0.0).sum(axis=1) / np.maximum(number, 1)

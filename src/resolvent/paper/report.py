@@ -50,10 +50,7 @@ LEGEND = """\
 
 
 def write_report(folder: Path, results: Results) -> list[Path]:
-    """Write README.md and the figures beside the results, and return their paths.
-
-    Without matplotlib there are no figures, and the page says so.
-    """
+    """Write README.md and, with matplotlib, the figures beside the results; return the paths."""
     written: list[Path] = []
     no_figures = None
     try:

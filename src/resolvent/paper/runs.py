@@ -66,10 +66,7 @@ class Run:
 
 
 class Stopwatch:
-    """Measures the work of a block: wall-clock seconds, CPU seconds, memory.
-
-    `report` is called with whether the block begins or has ended.
-    """
+    """Measures seconds, CPU seconds and memory of a block; `report` gets whether it begins."""
 
     def __init__(
         self, time_limit: float, report: Callable[[bool], object] = lambda begins: None

@@ -250,10 +250,7 @@ class PredictiveCode:
         self._bits_of_single = keep(self._single_bits)
 
     def bits(self, edges: Sequence[Edges], varied: int = 0) -> Bits:
-        """Return the length of the code under these edges.
-
-        `varied` is the number whose edges differ from those of the last calls.
-        """
+        """Return the code's length; only the edges of `varied` differ from the last call's."""
         steps = self.steps
         cells = [self._cells_of(*row) for row in enumerate(edges)]
         rest, rest_before = self._rest_of(varied, (*edges[:varied], *edges[varied + 1 :]))

@@ -320,10 +320,7 @@ class Content:
 
 
 def numbers_in(data: TraceSet | ArrayLike, of: str = OBSERVATION) -> Content:
-    """Return the numbers in traces, in observations or actions, or in the columns of an array.
-
-    Equal traces count once.
-    """
+    """Return the numbers in distinct traces' observations or actions, or in an array's columns."""
     if isinstance(data, TraceSet):
         if not len(data):
             raise TraceError("there are no traces to fit Discretizer on")

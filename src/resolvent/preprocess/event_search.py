@@ -147,10 +147,7 @@ def grown_table(
     start: Table | None = None,
     in_time: Callable[[], bool] = lambda: True,
 ) -> Candidate:
-    """Grow a table with a short description, from `start` or from one state.
-
-    `work` limits the number of steps evaluated, summed over all tables tried.
-    """
+    """Grow a short table from `start` or one state; `work` limits the steps evaluated in all."""
     random = np.random.default_rng(seed)
     search = _Growth(steps, random, work, in_time, DescriptionLength(steps))
     first = np.zeros((steps.n_sources, 1), np.int64) if start is None else start

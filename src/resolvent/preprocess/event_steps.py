@@ -133,10 +133,7 @@ class EventSteps:
 def event_steps(
     traces: TraceSet, labeling: LabelingFunction, predicts: str, observed: Codes | None = None
 ) -> EventSteps:
-    """Return the steps of traces for the discovery of events that explain one output.
-
-    `observed` replaces the observation at each step.
-    """
+    """Return the steps for events that explain one output; `observed` replaces observations."""
     sources, codes = labeling.sources(traces)
     source = traces.at_step(codes).astype(np.int32)
     starts = traces.offsets[:-1]

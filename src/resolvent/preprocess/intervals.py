@@ -101,10 +101,7 @@ def _finite_floats(numbers: Iterable[Any], name: str) -> tuple[float, ...]:
 
 
 def intervals_of(values: Floats, method: str, bins: int, seed: int) -> Intervals:
-    """Return at most `bins` intervals for these values by one of `METHODS`.
-
-    Edges are rounded as long as hardly any value changes sides.
-    """
+    """Return at most `bins` intervals by one of `METHODS`, rounded if hardly any value moves."""
     values = np.sort(values)
     if max(-values[0], values[-1]) > LARGEST:
         raise TraceError(f"readings beyond {LARGEST:g} are too large to put into intervals")

@@ -164,10 +164,7 @@ class Corpus:
         return isinstance(self.shards, InMemorySource)
 
     def extended(self, traces: TraceSet) -> "Corpus":
-        """Return a corpus with these traces as one more shard.
-
-        The existing shards are coded again only if the traces have new values.
-        """
+        """Return a corpus with one more shard; if it has new values, all are coded again."""
         more = copy.copy(self)
         more.shards = _joined(self.shards, traces)
         more._first = np.append(self._first, self.traces + len(traces))
@@ -233,10 +230,7 @@ class Corpus:
         return self._pool
 
     def fetch(self, numbers: NDArray[np.int64]) -> TraceSet:
-        """Return the traces with these numbers, which must ascend.
-
-        Traces read from files are cached.
-        """
+        """Return the traces with these ascending numbers; those read from files are cached."""
         if self.in_memory and len(self.shards) == 1:
             traces = self.shards.read(0)
             return traces if len(numbers) == len(traces) else traces.take(numbers)

@@ -53,10 +53,7 @@ class MachineTables:
     def of(
         cls, machines: Machines, alphabets: Alphabets, trivial: Collection[Label] = ()
     ) -> "MachineTables":
-        """Return the tables of machines, in the codes of the alphabets.
-
-        Trivial labels loop on every state, also if the machines do not know them.
-        """
+        """Return the tables in the alphabets' codes; trivial labels loop, known or not."""
         loops = [alphabets.labels.code(label) for label in trivial]
         tables = {}
         for name, machine in machines.items():
@@ -151,10 +148,7 @@ def replay_traces(
 def states_at_steps(
     machines: Machines, traces: TraceSet, *, unseen: str = "unknown"
 ) -> dict[str, Codes]:
-    """Return the state of every machine at every step of traces.
-
-    It is −1 after an unseen label, or unchanged with `unseen="stay"`.
-    """
+    """Return each machine's state at every step: −1 after an unseen label, or as `unseen` says."""
     check_columns(machines, Alphabets.of(traces.values))
     read = labels_read(traces, machines.timing)
     return {

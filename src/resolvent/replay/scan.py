@@ -202,10 +202,7 @@ class ScanPass:
 
 @dataclass(frozen=True, eq=False)
 class PoolPass:
-    """Scans a shard again, for all traces that may belong to the pool.
-
-    `first` are the numbers of the first traces of all shards.
-    """
+    """Scans a shard again for its part of the pool; `first` are the first traces of all shards."""
 
     shards: TraceSource
     pool_steps: int

@@ -42,10 +42,7 @@ class StepQueries:
 def step_queries(
     machines: Machines, traces: TraceSet, states: Mapping[str, Codes]
 ) -> dict[str, StepQueries]:
-    """Return the query to each machine at every step, and the output of the traces.
-
-    `states` are those of a replay of these traces.
-    """
+    """Return each machine's query and output at every step, given the states of a replay."""
     histories = Histories.of(traces, machines.timing)
     observation = traces.at_step(traces.observation_codes)
     queries = {}

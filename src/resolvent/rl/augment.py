@@ -378,10 +378,7 @@ class StepBasis:
     def _table(
         self, name: str, observations: Sequence[Symbol], actions: Sequence[Symbol]
     ) -> NDArray[np.int8]:
-        """Return the level for each observation, action, transition state and own state.
-
-        For machines that are not supplemented the third axis has length 1.
-        """
+        """Return the level by observation, action, transition state (or 1) and own state."""
         machine = self._machines[name]
         paired = self._machines.transition.states if machine.supplemented else 1
         symbols = product(observations, range(paired)) if machine.supplemented else observations

@@ -36,10 +36,7 @@ _DEEP_SPACES = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiB
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the observations of a space, at `path`.
-
-    `convert` makes a value of `space` of it; it is None if the part stays as it is.
-    """
+    """One part of a space's observations, at `path`; `convert` makes a value of `space` of it."""
 
     path: tuple[Any, ...]
     inner: gym.Space[Any]
@@ -205,10 +202,7 @@ class _InDict:
 
 
 class Flat:
-    """One vector: the flattened observation, then the state of each machine one-hot.
-
-    It has the dtype of the flattened observation.
-    """
+    """One vector of the dtype of the flattened observation: that, then the states one-hot."""
 
     def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
         flat: Any = spaces.utils.flatten_space(inner)

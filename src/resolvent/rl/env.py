@@ -208,10 +208,7 @@ class LivePreprocessor:
             self.labeling_fn = LabelsOfSymbols(labeling, self.observations, self.actions)
 
     def label(self, action: Any, observation: Any, reported: Any = None) -> Any:
-        """Return the label of an observation and the action before, None at a reset.
-
-        It is `reported` if labels are not made.
-        """
+        """Return the label after an action (None at a reset); `reported` if it is not made."""
         if self.labeling_fn is None:
             return reported
         return self.labeling_fn(None, action, None, observation, {})

@@ -226,10 +226,7 @@ class _Evaluator:
 
 
 def observation_text(symbol: Symbol, names: tuple[Symbol, ...] | None = None) -> str:
-    """Return an observation as text, the parts of a mapping with their keys.
-
-    `names` are those of the numbers that observations are.
-    """
+    """Return an observation as text; `names` are those of the numbers that observations are."""
     if not isinstance(symbol, tuple) or not is_mapping(symbol):
         return short(symbol_text(name_of_number(symbol, names)))
     return ", ".join(

@@ -74,10 +74,7 @@ def play_episode(
     max_steps: int | None = None,
     **reset_options: Any,
 ) -> tuple[bool, bool]:
-    """Play one episode; return whether it terminated and whether it was truncated.
-
-    An episode that does not terminate within `max_steps` is truncated.
-    """
+    """Play one episode of at most `max_steps`; return whether it terminated and was truncated."""
     observation, info = checked_reset(env.reset(seed=seed, **reset_options))
     actor.begin(observation, info)
     steps = 0

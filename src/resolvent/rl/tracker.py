@@ -344,10 +344,7 @@ def _unseen_error(machines: Machines, label: Label, states: Sequence[int]) -> Mo
 
 
 class EpisodeStates:
-    """The states of machines in the present episode of an environment.
-
-    `observation` is the environment's last one.
-    """
+    """The states of machines in an environment's present episode, and its last observation."""
 
     def __init__(
         self, env: gym.Env[Any, Any], machines: Machines, live: LivePreprocessor, tracker: Tracker

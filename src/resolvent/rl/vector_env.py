@@ -50,10 +50,7 @@ class VectorEpisodes:
         self.ended = self.ended & ~mask
 
     def step(self, terminations: Mask, truncations: Mask) -> tuple[Mask, Mask]:
-        """Return which environments took a step, and which began an episode, in this call.
-
-        After an episode's end the call may be a reset instead of a step.
-        """
+        """Return which environments stepped (the call may be a reset), and which began."""
         ended_before, self.ended = self.ended, terminations | truncations
         if self.mode is AutoresetMode.SAME_STEP:
             return self.all, self.ended
@@ -256,10 +253,7 @@ def one_environment(envs: VectorEnv) -> Iterator[AnyEnv]:
 
 
 def info_of(number: int, infos: Infos) -> dict[str, Any]:
-    """Return one environment's part of infos, by Gymnasium's masks.
-
-    Entries without a row for each environment are omitted.
-    """
+    """Return one environment's part of infos by Gymnasium's masks, without what has no row."""
     info = {}
     for key, values in infos.items():
         is_mask = key.startswith("_") and key[1:] in infos

@@ -42,10 +42,7 @@ _SORT_KEYS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float
 def canonical_column(
     name: str, column: Column, *, in_order: bool = False
 ) -> tuple[Vocabulary[Any], Codes]:
-    """Return a column as trace sets have it: without unused values, the others sorted.
-
-    `in_order`: they are sorted already.
-    """
+    """Return a column without unused values, the others sorted, as they are if `in_order`."""
     values = column[0]
     try:
         codes = _as_codes(column[1], len(values))
@@ -82,10 +79,7 @@ def _as_codes(codes: ArrayLike, size: int) -> Codes:
 
 
 class LabelCodes(dict[Any, int]):
-    """Codes of labels by their spelling; two spellings of one label share a code.
-
-    Files list propositions in any order, as tuples here, to be looked up.
-    """
+    """Codes of labels by their spelling: in files, propositions come in any order, as tuples."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,10 +104,7 @@ class ColumnBuilder:
         self._codes: dict[str, array[int]] = {}
 
     def extend(self, columns: Mapping[str, Any]) -> None:
-        """Append values, sequences or arrays of rows, to all columns, or to none.
-
-        A `TraceError` names the column and the step.
-        """
+        """Append rows to all columns, or to none: a `TraceError` names column and step."""
         codes = {name: self._encode(name, values) for name, values in columns.items()}
         check_same_columns(codes, self._codes or codes, "the first trace")
         for name, column in codes.items():

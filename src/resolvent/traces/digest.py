@@ -64,10 +64,7 @@ def trace_hashes(traces: "TraceSet") -> NDArray[np.int64]:
 def core_columns(
     traces: "TraceSet", codes: Mapping[str, Codes], sizes: Mapping[str, int] | None = None
 ) -> _core.TraceColumns:
-    """Return traces as the C++ core takes them.
-
-    `codes` are those of every column, and `sizes` their numbers, by default the traces' own.
-    """
+    """Return traces as the core takes them; `sizes` are by default those of the traces' values."""
     if sizes is None:
         sizes = {name: len(values) for name, values in traces.values.items()}
     outputs = [name for name in codes if name not in BASIC_COLUMNS]
@@ -86,10 +83,7 @@ def core_columns(
 
 
 def sample_traces(traces: "TraceSet", share: float) -> NDArray[np.bool_]:
-    """Mark about this share of the traces, chosen by their content.
-
-    The order of the traces makes no difference, and of equal traces all are marked or none.
-    """
+    """Mark about this share of the traces by their content: of equal traces, all or none."""
     if len(traces) == 0:
         return np.empty(0, bool)
     keys = trace_hashes(traces)

@@ -368,10 +368,7 @@ def _short_value(value: Any) -> str:
 
 
 class LabelFunction:
-    """Call a labeling function with the parameters that it takes; `reads` names them.
-
-    With `checked`, its errors become trace errors that show the call.
-    """
+    """Calls a labeling function with what it `reads`; if `checked`, errors show the call."""
 
     def __init__(self, labeling_fn: Callable[..., Any], *, checked: bool = True) -> None:
         self._labeling_fn, self._checked = labeling_fn, checked

@@ -106,10 +106,7 @@ class Interner(dict[V, int], Generic[V]):
         return code
 
     def encode(self, values: Sequence[V], types: set[type] | None = None) -> Codes:
-        """Return the codes of the values, without a Python loop.
-
-        `types` are the types of the values, if the caller has determined them already.
-        """
+        """Return the codes of the values without a loop; `types` are theirs, if determined."""
         types = set(map(type, values)) if types is None else types
         if not types <= self._types:
             self._admit(types, values)

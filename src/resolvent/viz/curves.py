@@ -21,10 +21,7 @@ _NO_METADATA: Final[dict[str, dict[str, None]]] = {
 
 
 def draw_curve(path: Path, curve: Curve, *, title: str, optimum: float | None = None) -> None:
-    """Draw the mean return of the last `WINDOW` episodes, at each episode.
-
-    With `optimum`, which is a dashed line, returns are discounted.
-    """
+    """Draw means of the last `WINDOW` returns, discounted ones beside an `optimum` (dashed)."""
     check_picture_name(path)
     returns = curve.returns if optimum is None else curve.discounted_returns
     with figure(path, (7.0, 4.0)) as drawing:

@@ -137,10 +137,7 @@ def to_png(machine: Machine, *, most_states: int = MOST_STATES, scale: float = 2
 
 
 def draw(machine: Machine, most_states: int, style: str) -> str:
-    """Draw a machine as an SVG image with a style sheet.
-
-    Arrows come first, so that texts and boxes lie on top of them.
-    """
+    """Draw a machine as an SVG image with a style sheet, arrows first: texts lie on top."""
     picture = picture_of(machine, most_states)
     sizes = [_box_size(box) for box in picture.boxes]
     links = [(arrow.source, arrow.target, _text_size(arrow)) for arrow in picture.arrows]

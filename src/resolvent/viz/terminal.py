@@ -32,10 +32,7 @@ class Amount(NamedTuple):
 
 
 class ProgressBar:
-    """A bar that appears once the work has lasted a second, on a terminal only.
-
-    It disappears when its block ends.
-    """
+    """A bar on a terminal from a second after the start of the work to the end of its block."""
 
     def __init__(self) -> None:
         self._first = self._next = time.monotonic() + _SECONDS_BEFORE_FIRST
@@ -162,10 +159,7 @@ def duration(seconds: float) -> str:
 
 
 def show(*blocks: "RenderableType", wrapped: bool = True) -> None:
-    """Print blocks on standard output, without blanks at the ends of lines.
-
-    Commands should not be `wrapped`, so that a line can be copied whole.
-    """
+    """Print blocks without blanks at line ends; commands are not `wrapped`, to be copied whole."""
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, emoji=False)

@@ -116,10 +116,7 @@ def _output_text(machine: Machine, state: int, observation: Symbol, action: Symb
 
 
 def _inputs(machine: Machine) -> dict[int, Symbol] | None:
-    """Return the action of each label code if every label is an action, else None.
-
-    In a log, an input is the action, and its name is the label read.
-    """
+    """Return each label code's action if, as in a log, labels are names of actions; else None."""
     if len(machine.observations) != 1 or machine.supplemented:
         return None
     actions = {symbol_text(action): action for action in machine.actions}
@@ -130,10 +127,7 @@ def _inputs(machine: Machine) -> dict[int, Symbol] | None:
 
 
 def _state_lines(machine: Machine, inputs: dict[int, Symbol]) -> Iterator[str]:
-    """Write for each state its inputs, each with the output after a slash, by successor.
-
-    Inputs unseen in a state are left out.
-    """
+    """Write for each state its seen inputs, each with the output after a slash, by successor."""
     observation = machine.observations[0]
     for state, path in enumerate(access_sequence_texts(machine)):
         yield f"state {state}, {f'after {path}' if state else 'the start'}"

@@ -215,10 +215,7 @@ class Mechanics:
         return np.asarray(values)
 
     def optimal_values(self, gamma: float) -> NDArray[np.float64]:
-        """Return the expected return of the best policy that sees the true state, by state.
-
-        Value iteration until only rounding errors are left.
-        """
+        """Return the return of the best policy that sees the true state, by value iteration."""
         values = np.zeros(self.states)
         discount = np.where(self.ends, 0.0, gamma)
         while True:

@@ -127,10 +127,7 @@ def repetition(steps: Steps) -> Iterator[Finding]:
 
 
 def in_one_trace(query: NDArray[Any], trace: Int64s, queries: int) -> NDArray[np.bool_]:
-    """Return for each query whether at most one trace has it.
-
-    The numbers of traces must be in ascending order.
-    """
+    """Return for each query whether at most one trace has it; traces are in ascending order."""
     first, last = np.zeros((2, queries), np.int64)
     # Of repeated assignments to an index, the last one stays.
     last[query] = trace
@@ -140,10 +137,7 @@ def in_one_trace(query: NDArray[Any], trace: Int64s, queries: int) -> NDArray[np
 
 
 def unique_observations(values: Sequence[Symbol], once: int, positions: int) -> Iterator[Finding]:
-    """Report that most observations occur once.
-
-    `once` is the number of values that occur at just one of all positions.
-    """
+    """Report that most observations occur once: `once` of the values, at just one position."""
     # By Good and Turing, the values seen once, as a share of all positions, estimate
     # the share of new observations in new traces.
     if once < MOSTLY * len(values) or once < UNSEEN_WARNING * positions:
@@ -165,10 +159,7 @@ def unique_observations(values: Sequence[Symbol], once: int, positions: int) -> 
 
 
 def hardly_repeats(unseen: int, steps: int, once: int, queries: int) -> Iterator[Finding]:
-    """Report the expected share of unseen steps in new traces, if it is more than a few.
-
-    `unseen` is the number of steps that machines inferred from the rest could not know.
-    """
+    """Report the share of steps, `unseen`, that machines inferred from the rest could not know."""
     share = unseen / steps
     if share < UNSEEN_NOTE:
         return

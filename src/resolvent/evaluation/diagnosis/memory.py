@@ -358,10 +358,7 @@ def _machine(output: str) -> str:
 
 
 def _features(steps: Steps, output: str) -> Iterator[tuple[Feature, Codes]]:
-    """Yield all features of the past, each with its value at every step.
-
-    Values are −1 where there is none, as before the first step.
-    """
+    """Yield all features of the past, each with its value at every step, −1 where there is none."""
     traces = steps.traces
     yield from _occurred_features(steps)
     for kind, column in (

@@ -44,10 +44,7 @@ class OutputTally(GroupedCounts):
         return self.key[self.differing > 0]
 
     def worst(self) -> tuple[int, list[tuple[int, int]]]:
-        """Return the query with the most differing steps, and its outputs with their counts.
-
-        The most frequent output comes first.
-        """
+        """Return the query with most differing steps, and its outputs, the most frequent first."""
         row = int(np.argmax(self.differing))
         start, stop = self.offset[row : row + 2].tolist()
         order = start + np.argsort(-self.count[start:stop], kind="stable")

@@ -204,10 +204,7 @@ def _stored_decisions(machine: Machine, decisions: Sequence[MergeDecision]) -> s
 
 
 def _stored_steps(machines: Machines, steps: Iterable[tuple[Any, ...]]) -> list[list[int]]:
-    """Return steps as codes; observation and action in those of the first machine.
-
-    That machine is not supplemented, so its observations are the recorded ones.
-    """
+    """Return steps as codes of the first machine, whose observations are the recorded ones."""
     first = machines.machines[0]
     return sorted(
         [first.observations.code(observation), *states, first.actions.code(action)]

@@ -93,10 +93,7 @@ def states_before(table: Codes, labels: Codes, offsets: NDArray[np.int64]) -> Co
 
 
 def renumbered(table: Codes) -> Codes:
-    """Number the states of a partial table breadth-first, and make it total.
-
-    Unreachable states are dropped; missing edges become self-loops.
-    """
+    """Number the reachable states of a table breadth-first; missing edges become self-loops."""
     targets, order, _ = number_states(table)
     stays = np.arange(len(order), dtype=np.int32)[:, None]
     return np.ascontiguousarray(np.where(targets == NONE, stays, targets))

@@ -80,10 +80,7 @@ def assign_slots(counts: NDArray[np.int64]) -> Slots:
 
 
 class ShownMachines:
-    """The machines whose states are shown now, and the slot of each state.
-
-    `names` are those of all possible machines, and `size` is the number of slots of each.
-    """
+    """The machines shown now, of all with `names`, and the slot of each state, below `size`."""
 
     def __init__(self, names: Sequence[str], size: int) -> None:
         self.names, self.size = tuple(names), size

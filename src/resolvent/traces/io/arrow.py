@@ -86,10 +86,7 @@ def check_dictionaries(table: pa.Table) -> None:
 
 
 def distinct(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
-    """Return the distinct values of a column and the code of each row.
-
-    Nested values may repeat, because Arrow cannot compare them.
-    """
+    """Return the distinct values (nested ones may repeat) of a column and the code of each row."""
     dtype = column.type
     if pa.types.is_dictionary(dtype):
         return _distinct_of_dictionary(column)
@@ -134,10 +131,7 @@ def _in_one_chunk(column: pa.ChunkedArray) -> Any:
 
 
 def distinct_labels(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
-    """Return the distinct labels of a column of texts or lists, and the code of each row.
-
-    Lists that Arrow cannot compare may repeat.
-    """
+    """Return the distinct labels of texts or lists (these may repeat), and each row's code."""
     if not pa.types.is_nested(column.type):
         return distinct(column)
     try:

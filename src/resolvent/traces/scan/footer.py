@@ -80,10 +80,7 @@ class Chunk(NamedTuple):
 
 
 def chunks_of(source: Any) -> list[list[Chunk]]:
-    """Return the statistics of all columns of a file that Arrow opened, by row group.
-
-    A footer that cannot be understood is an `ArrowInvalid`, as Arrow raises it.
-    """
+    """Return the statistics of a file's columns by row group; `ArrowInvalid` if it is damaged."""
     size = source.size()
     start = max(size - _FIRST_READ, 0)
     end = source.read_at(size - start, start)

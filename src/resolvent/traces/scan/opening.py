@@ -190,10 +190,7 @@ def _schema_of_trace_files(readable: Sequence[Footer], columns: Sequence[str]) -
 def _schema_of_traces(
     schema: pa.Schema, columns: Iterable[str], keys: Collection[str] = ()
 ) -> TableSchema:
-    """Return the columns to read from a file of traces.
-
-    Beside its own these are `columns`, which may be `keys` of its folders, too.
-    """
+    """Return the columns to read: a file's own, and `columns`, also of folders (`keys`)."""
     names = schema.names
     missing = [name for name in _REQUIRED if name not in names]
     if missing:

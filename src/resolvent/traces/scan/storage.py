@@ -87,10 +87,7 @@ class StoredFiles:
 
     @classmethod
     def of(cls, files: Sequence[StoredFile]) -> "StoredFiles":
-        """Return files whose footers are still to be read.
-
-        Keys are integers if all values of the key are, as they print.
-        """
+        """Return files with unread footers; keys are integers if all values print as such."""
         values: dict[str, set[str]] = {}
         for file in files:
             for name, text in file.keys.items():
@@ -199,10 +196,7 @@ class StoredFiles:
             )
 
     def footer(self, number: int, episode: Sequence[str], *, skips: bool = False) -> Footer:
-        """Read the footer of a file, with bounds of the columns that identify episodes.
-
-        With `skips` the file may be damaged or gone.
-        """
+        """Read a footer, with bounds of episodes; with `skips` it may be damaged or gone."""
         stored, constants = self.files[number], self.constants(number)
         try:
             with _open(stored) as source, _parquet_errors(stored):
