@@ -68,7 +68,8 @@ def test_it_is_the_sum_over_all_true_labels(house):
     belief = Belief(alone)
     belief.reset(None)
     for seen, done, came, recorded in STEPS:
-        belief.step(seen, done, {"observation": came}, recorded)
+        belief.weigh(seen, done, {"observation": came})
+        belief.read(recorded)
     expected = summed_up(house.transition)
     assert belief.probabilities["transition"] == pytest.approx(expected)
     assert 0.05 < expected[1] < 0.95  # else it would show nothing
@@ -77,7 +78,8 @@ def test_it_is_the_sum_over_all_true_labels(house):
 def test_without_uncertainty_it_reads_labels(house):
     belief = Belief(house)
     belief.reset(None)
-    belief.step("corridor", "left", {"observation": "orangeroom", "reward": 0.0}, KEY)
+    belief.weigh("corridor", "left", {"observation": "orangeroom", "reward": 0.0})
+    belief.read(KEY)
     assert belief.likeliest == (1, 0)
     assert belief.probabilities["transition"].tolist() == [0.0, 1.0]
     belief.read(frozenset({"fire"}))
@@ -90,10 +92,13 @@ def test_outcomes_reveal_a_missed_label(house):
         house.replacing(state_uncertainty=StateUncertainty(LabelNoise(0.1, 0.0, 0.0), SHARES))
     )
     belief.reset(None)
-    belief.step("corridor", "left", {"observation": "orangeroom", "reward": 0.0}, None)
+    belief.weigh("corridor", "left", {"observation": "orangeroom", "reward": 0.0})
+    belief.read(None)
     before = belief.probabilities["transition"][1]
-    belief.step("orangeroom", "right", {"observation": "corridor", "reward": 0.0}, None)
-    belief.step("corridor", "up", {"observation": "cyanroom", "reward": 0.0}, None)
+    belief.weigh("orangeroom", "right", {"observation": "corridor", "reward": 0.0})
+    belief.read(None)
+    belief.weigh("corridor", "up", {"observation": "cyanroom", "reward": 0.0})
+    belief.read(None)
     assert before < 0.2
     assert belief.probabilities["transition"][1] > 0.99
     assert belief.likeliest[0] == 1
@@ -108,7 +113,8 @@ def test_episodes_with_hidden_initial_states(house):
     belief.reset(KEY)  # the first label is not read: starts say what it might have been
     assert belief.probabilities["transition"] == pytest.approx([0.75, 0.25])
     other = belief.restarted()
-    belief.step("corridor", "up", {"observation": "cyanroom"}, None)
+    belief.weigh("corridor", "up", {"observation": "cyanroom"})
+    belief.read(None)
     assert belief.probabilities["transition"][1] > 0.9
     assert other.probabilities["transition"] == pytest.approx([0.75, 0.25])
 

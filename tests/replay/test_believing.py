@@ -59,7 +59,8 @@ def stepwise(machines, traces):
             }
             right += max(mixed, key=mixed.__getitem__) == came
             loss -= np.log(mixed[came])
-            belief.step(seen, action, {"observation": came}, trace.labels[step + 1])
+            belief.weigh(seen, action, {"observation": came})
+            belief.read(trace.labels[step + 1])
     return right, loss / traces.steps
 
 

@@ -11,9 +11,7 @@ from typing import NamedTuple
 
 from resolvent._util.text import short
 
-MAX_ROWS = 10
-"""Maximum number of rows of a table."""
-
+MAX_ROWS = 10  # maximum number of rows of a table
 _MAX_LINES = 30
 _LONGEST_CELL, _LONGEST_LINE = 60, 300
 _LEFT = 'style="text-align:left"'

@@ -39,20 +39,11 @@ class Function:
         return self._vector(np.ascontiguousarray(numbers).ravel()).reshape(numbers.shape)[()]
 
 
-log = Function(_core.natural_log, _core.natural_logs)
-"""The natural logarithm; −∞ of 0, without a warning."""
-
-log2 = Function(_core.binary_log, _core.binary_logs)
-"""The logarithm to base 2, exact for powers of two."""
-
-log1p = Function(_core.log_one_plus, _core.logs_one_plus)
-"""ln(1 + x)."""
-
-exp = Function(_core.exponential, _core.exponentials)
-"""e to the power of x."""
-
-log_gamma = Function(_core.log_gamma, _core.log_gammas)
-"""ln Γ(x)."""
+log = Function(_core.natural_log, _core.natural_logs)  # −∞ of 0, without a warning
+log2 = Function(_core.binary_log, _core.binary_logs)  # exact for powers of two
+log1p = Function(_core.log_one_plus, _core.logs_one_plus)  # ln(1 + x)
+exp = Function(_core.exponential, _core.exponentials)  # e to the power of x
+log_gamma = Function(_core.log_gamma, _core.log_gammas)  # ln Γ(x)
 
 
 def erfc(x: float) -> float:

@@ -342,8 +342,7 @@ def get_executor(on: str | Workers) -> Iterator[Workers]:
                 workers.close()
 
 
-_users: Counter[str] = Counter()
-"""Number of blocks that use workers, by their name."""
+_users: Counter[str] = Counter()  # number of blocks that use workers, by their name
 
 # --- Cores --------------------------------------------------------------------------------------
 

@@ -111,11 +111,7 @@ class Ray(Workers):
         return split_evenly(items, _slots(self._ray()))
 
     def reached(self) -> str:
-        """Connect, return the version, nodes and processors as a text, and disconnect.
-
-        Raises:
-            ClusterError: when the cluster cannot be reached, or is incompatible.
-        """
+        """Connect, return version, nodes and processors as text, disconnect; or `ClusterError`."""
         ray = self._ray()
         try:
             nodes = amount(sum(node["Alive"] for node in ray.nodes()), "node")

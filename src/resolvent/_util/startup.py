@@ -77,8 +77,7 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-_signals: set[int] = set()
-"""Numbers of the signals that came."""
+_signals: set[int] = set()  # numbers of the signals that came
 
 # --- Python's global lock ------------------------------------------------------------------------
 

@@ -29,11 +29,7 @@ def odds_text(log_odds: float) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Escape invisible characters and those that change the display of others, as Python does.
-
-    These are control characters, which XML forbids, and marks that change the direction of
-    writing.
-    """
+    """Escape invisible characters, and marks of the direction of writing, as Python does."""
     return text if text.isprintable() else "".join(map(_visible_character, text))
 
 

@@ -18,9 +18,7 @@ _INTERRUPTED = 130
 _ENDED = 143
 _THREADED = {"ray", "wasmtime"}
 """Modules with threads that outlive Python, so that it would wait or crash at its end."""
-_COMPLETION = "_RESOLVENT_COMPLETE"
-"""Environment variable of a shell that asks for completions."""
-
+_COMPLETION = "_RESOLVENT_COMPLETE"  # environment variable of a shell that asks for completions
 _PURPOSE = "Infer the smallest memory that makes a partially observable world Markovian."
 
 COMMANDS = {

@@ -28,8 +28,7 @@ from resolvent.traces.io.formats import FORMATS
 if TYPE_CHECKING:
     from resolvent.rl.collect import NamedEnvironment
 
-LABEL_SOURCES = (*LABEL_ORIGINS, "auto")
-"""The values of `--labels`."""
+LABEL_SOURCES = (*LABEL_ORIGINS, "auto")  # the values of `--labels`
 
 # --- Flags of parameters ------------------------------------------------------------------------
 

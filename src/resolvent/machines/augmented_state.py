@@ -34,12 +34,8 @@ AugmentedState: TypeAlias = tuple[Any, ...]
 Share: TypeAlias = Annotated[float, Meta(ge=0)]
 
 Shares = NDArray[np.float64]
-
-MAX_JOINT_STATES: Final = 2_000
-"""Maximum number of joint states of a belief."""
-
-_MAX_CACHED: Final = 20_000
-"""Maximum number of cached likelihoods of steps."""
+MAX_JOINT_STATES: Final = 2_000  # maximum number of joint states of a belief
+_MAX_CACHED: Final = 20_000  # maximum number of cached likelihoods of steps
 
 ACTING_MACHINES: Final = ("transition", "reward", TERMINATED)
 """Names of the machines that matter for acting; the last one is optional."""
@@ -164,7 +160,8 @@ class StateUncertainty:
 class Belief:
     """Probability of each state of each machine of a set, given the steps of an episode so far.
 
-    Call `reset` with the label of an episode's first observation, and `step` with each step.
+    Call `reset` with the label of an episode's first observation; with each step, call `weigh` and
+    then `read`.
     `machines.state_uncertainty` holds the rates of wrong labels and the probabilities of hidden
     initial states; if it is empty, the belief is in one state, unless none explains the outputs.
     """
@@ -220,15 +217,8 @@ class Belief:
         if read is not None and not self.machines.state_uncertainty.starts:
             self._read(read)
 
-    def step(
-        self, observation: Symbol, action: Symbol, outcomes: Mapping[str, Any], label: Any
-    ) -> None:
-        """Update by a step: its outcomes by column name, and its label."""
-        self.weigh(observation, action, outcomes)
-        self.read(label)
-
     def weigh(self, observation: Symbol, action: Symbol, outcomes: Mapping[str, Any]) -> None:
-        """Update by the likelihood of a step's outcomes in each state."""
+        """Update by the likelihood of a step's outcomes, by column, in each state."""
         for name, machine in self.machines.items():
             if machine.predicts in outcomes:
                 value = outcomes[machine.predicts]

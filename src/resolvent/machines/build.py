@@ -21,9 +21,7 @@ from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 M = TypeVar("M", bound=Machine)
-
-_CELL_BYTES: Final = 24
-"""Bytes for each transition table entry while a machine is built."""
+_CELL_BYTES: Final = 24  # bytes for each transition table entry while a machine is built
 
 STEEPNESS: Final = 4
 """Power of the share of equal outputs in the weight of a vote: a state with half of them equal

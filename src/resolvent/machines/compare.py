@@ -23,11 +23,8 @@ from resolvent.traces.vocabulary import Codes, Vocabulary, codes_of
 _SEQUENCE_ENDS: Final = 8
 """Number of labels printed at each end of a long sequence; long is four times as many."""
 
-_MAX_CLASSES: Final = 20
-"""Maximum number of classes of labels printed for a machine."""
-
-_MAX_PARTS: Final = 8
-"""Maximum number of labels, or of transitions, printed for a class."""
+_MAX_CLASSES: Final = 20  # maximum number of classes of labels printed for a machine
+_MAX_PARTS: Final = 8  # maximum number of labels, or of transitions, printed for a class
 
 
 def is_isomorphic(first: Machine, second: Machine) -> bool:

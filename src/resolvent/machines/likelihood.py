@@ -30,12 +30,10 @@ _STRENGTHS: Final = 2.0 ** np.arange(13)
 _DEVIATING_STRENGTHS: Final = 2.0 ** np.arange(-6, 13)
 _NOISE_BINS: Final = 7
 """Number of noise shares: for queries with the counts 1, 2 to 3, 4 to 7, and so on."""
-_ROUNDS: Final = 2
-"""Rounds of coordinate ascent over the strengths for deviating outputs."""
+_ROUNDS: Final = 2  # rounds of coordinate ascent over the strengths for deviating outputs
 _MAX_NOISE: Final = 0.95
 _NOISE_STEPS: Final = 120
-_MAX_PRIOR: Final = 0.5
-"""Largest prior count of each symbol: that of Krichevsky and Trofimov."""
+_MAX_PRIOR: Final = 0.5  # largest prior count of each symbol: that of Krichevsky and Trofimov
 
 
 @dataclass(frozen=True)

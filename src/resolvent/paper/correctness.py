@@ -37,11 +37,7 @@ class Correctness:
     true_states: bool
 
     def __str__(self) -> str:
-        """Summarize it in a word or two.
-
-        Outputs can be wrong even with the true states: a query whose output was always the
-        same in the traces is given that output everywhere.
-        """
+        """Summarize it; a query taken to be redundant may be wrong even with the true states."""
         if self.true_states:
             return "true states" if self.wrong or self.unseen else "exact"
         return "wrong" if self.wrong else "right, other states"

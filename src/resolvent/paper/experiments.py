@@ -60,9 +60,7 @@ GAMMA: Final = 0.95
 MAX_STEPS: Final = 2_000
 """Steps after which episodes are truncated, since without memory some never end."""
 EVALUATE_EVERY: Final = 50
-BIN: Final = 25
-"""Number of episodes whose returns are averaged."""
-
+BIN: Final = 25  # number of episodes whose returns are averaged
 _FRESH_TRACES = 1_000
 _FRESH_SEED = 1_000_000
 
@@ -117,8 +115,7 @@ class Method(NamedTuple):
     require: Callable[[], object] = lambda: None
 
 
-OURS: Final = "rpni"
-"""The paper's order of merging, which others are compared with."""
+OURS: Final = "rpni"  # the paper's order of merging, which others are compared with
 
 METHODS: Final[dict[str, Method]] = {
     OURS: Method("ours, rpni", run_ours, {"strategy": "rpni"}),

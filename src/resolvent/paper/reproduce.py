@@ -27,8 +27,7 @@ from resolvent.paper.runs import Run, run_apart
 FORMAT: Final = 1
 MEMORY_LIMIT_MB: Final = 8_192.0
 _ABOUT: Final = "about.json"
-_LIMITS: Final = ("time limit", "memory limit")
-"""Status of a run that was stopped."""
+_LIMITS: Final = ("time limit", "memory limit")  # status of a run that was stopped
 _PACKAGES: Final = (
     "aalpy",
     "gymnasium",

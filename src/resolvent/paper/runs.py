@@ -22,11 +22,8 @@ from resolvent.errors import MissingExtra, TimeLimitReached
 from resolvent.paper.baselines import outcome
 
 _SECONDS_BETWEEN_CHECKS: Final = 0.1
-SECONDS_TO_STOP = 2.0
-"""Seconds after its time limit at which a method is ended, at least."""
-WALL_SECONDS_PER_SECOND = 10
-"""Limit of wall-clock seconds for each CPU second of the time limit."""
-
+SECONDS_TO_STOP = 2.0  # seconds after its time limit at which a method is ended, at least
+WALL_SECONDS_PER_SECOND = 10  # limit of wall-clock seconds for each CPU second of the time limit
 _MARK: Final = "RESOLVENT_RUNS_APART"
 _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _ENVIRONMENT: Final = {_MARK: "1", **dict.fromkeys(_THREADS, "1")}

@@ -24,15 +24,9 @@ from resolvent.paper.experiments import (
 from resolvent.paper.reproduce import Results
 
 Record = dict[str, Any]
-
-FINISHED: Final = ("found", "no solution")
-"""Status of a run that was neither stopped nor failed."""
-
-_WIDE = ("wrong on fresh traces", "memory")
-"""Columns that a terminal does not show."""
-
-_LAST = 4
-"""Number of last bins that count as the end of a learning curve."""
+FINISHED: Final = ("found", "no solution")  # status of a run that was neither stopped nor failed
+_WIDE = ("wrong on fresh traces", "memory")  # columns that a terminal does not show
+_LAST = 4  # number of last bins that count as the end of a learning curve
 
 # --- The paper's figures -------------------------------------------------------------------------
 

@@ -20,9 +20,7 @@ from resolvent.preprocess.timing import NONE
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
-Table: TypeAlias = NDArray[np.int64]
-"""The next state by [source, state]."""
-
+Table: TypeAlias = NDArray[np.int64]  # the next state by [source, state]
 Counts: TypeAlias = NDArray[np.int64]
 
 _PRIOR_COUNT: Final = 0.1  # count of each output before the first step: outputs seldom vary

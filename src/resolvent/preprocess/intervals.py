@@ -242,8 +242,7 @@ class Parts:
         return f"a tuple {shape} should be: fit Discretizer on observations of this shape"
 
 
-Part: TypeAlias = Intervals | Parts
-"""Discretizes an observation, or a part of one."""
+Part: TypeAlias = Intervals | Parts  # discretizes an observation, or a part of one
 
 
 def part_index(parts: tuple[Any, ...], key: int | str) -> int | None:

@@ -13,8 +13,7 @@ from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
-NONE: Final = -1
-"""Code of "no label is read" and "nothing is predicted" in a row."""
+NONE: Final = -1  # code of "no label is read" and "nothing is predicted" in a row
 
 
 class LabelTiming(StrEnum):

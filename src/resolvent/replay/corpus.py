@@ -30,12 +30,10 @@ POOL_STEPS = 1_000_000
 READING: Final = "reading"
 """Name, in progress reports, of the scan of files and of reading single traces again."""
 
-REPLAYING: Final = "replaying"
-"""Name, in progress reports, of a pass over all traces."""
+REPLAYING: Final = "replaying"  # name, in progress reports, of a pass over all traces
 
 
-Counts = TypeVar("Counts")
-"""Counts of a shard, which add up."""
+Counts = TypeVar("Counts")  # counts of a shard, which add up
 
 
 @dataclass(frozen=True, eq=False)

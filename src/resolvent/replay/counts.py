@@ -21,12 +21,8 @@ Integers: TypeAlias = NDArray[Any]
 """A column of codes, of any integer type; negative ones are allowed."""
 
 Int64s: TypeAlias = NDArray[np.int64]
-
-Rows = NDArray[np.void]
-"""A structured array: one record a row."""
-
-_LARGEST: Final = np.iinfo(np.int64).max
-"""Largest number that a row can be packed into."""
+Rows = NDArray[np.void]  # a structured array: one record a row
+_LARGEST: Final = np.iinfo(np.int64).max  # largest number that a row can be packed into
 
 
 def number_rows(columns: Mapping[str, Integers], rows: int) -> tuple[int, Integers]:

@@ -14,14 +14,12 @@ from resolvent.traces.digest import TraceDigest
 from resolvent.traces.source import ShardFacts, SkippedRows, TraceSource
 from resolvent.traces.vocabulary import JointVocabularies
 
-Numbered = tuple[NDArray[np.int64], TraceSet]
-"""Some traces, and their numbers among all."""
+Numbered = tuple[NDArray[np.int64], TraceSet]  # some traces, and their numbers among all
 
 LEAST_STEPS: Final = 50_000
 """Minimum number of steps that a shard gives to the pool, if it has them."""
 
-_SPARE: Final = 2
-"""Multiple of its share of the pool that a shard gives."""
+_SPARE: Final = 2  # multiple of its share of the pool that a shard gives
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,11 +149,7 @@ class ScanCounts:
         return total
 
     def common(self, shards: TraceSource) -> JointVocabularies:
-        """Return the values of every column, of all shards together.
-
-        Raises:
-            TraceError: when shards have other columns than the first, or values of other types.
-        """
+        """Return all values of every column; `TraceError` if columns or types differ."""
         common = JointVocabularies()
         for shard, values in self.new_values:
             common.add(values, shards.name(shard) or "the traces")

@@ -33,11 +33,8 @@ from resolvent.traces.symbols import Label, Symbol, as_label
 
 # --- The goal of an experiment -------------------------------------------------------------------
 
-States: TypeAlias = tuple[int, ...]
-"""The states of all machines, in their order."""
-
-UNREACHABLE: Final = -1
-"""Progress of an episode that cannot reach its goal any more."""
+States: TypeAlias = tuple[int, ...]  # the states of all machines, in their order
+UNREACHABLE: Final = -1  # progress of an episode that cannot reach its goal any more
 
 
 @dataclass(frozen=True)
@@ -113,8 +110,7 @@ def _machines_of(experiment: Experiment, machines: Machines) -> dict[str, Machin
 
 # --- Steps to a goal -----------------------------------------------------------------------------
 
-MOST_GUESSES: Final = 3
-"""Maximum number of outcomes stored for a step by its observation alone."""
+MOST_GUESSES: Final = 3  # maximum number of outcomes stored for a step by its observation alone
 
 
 class StepOutcome(NamedTuple):
@@ -166,8 +162,7 @@ def observed_steps(machines: Machines, traces: TraceSet | TraceDataset) -> Obser
 GUESS_COST: Final = 4
 """Cost of a step that was only taken in other states; a known step costs 1."""
 
-MAX_NODES: Final = 50_000
-"""Maximum number of nodes in the search for a path."""
+MAX_NODES: Final = 50_000  # maximum number of nodes in the search for a path
 
 
 class Node(NamedTuple):
@@ -178,8 +173,7 @@ class Node(NamedTuple):
     progress: int
 
 
-Path: TypeAlias = list[tuple[Node, Symbol]]
-"""Nodes, and the action to take at each."""
+Path: TypeAlias = list[tuple[Node, Symbol]]  # nodes, and the action to take at each
 
 
 class ExperimentPolicy:

@@ -49,8 +49,7 @@ from resolvent.traces.trace_set import TraceSet
 
 Step: TypeAlias = tuple[Any, Any, Any, Any, dict[str, Any]]
 """The return of an environment's step: observation, reward, terminated, truncated, info."""
-Episode: TypeAlias = dict[str, list[Any]]
-"""The columns of an episode while it is played."""
+Episode: TypeAlias = dict[str, list[Any]]  # the columns of an episode while it is played
 
 
 class Actor(Protocol):
@@ -160,11 +159,7 @@ class StepEncoder:
 
 
 class Recorder:
-    """Record the episodes of an environment as they are played.
-
-    With `inner`, it records the observations inside a wrapper such as `AugmentObservation`: see
-    `recordable_inside`.
-    """
+    """Records episodes as they are played; with `inner`, those inside `recordable_inside`."""
 
     def __init__(
         self,
@@ -247,9 +242,6 @@ class LabelPolicy(Protocol):
 
     def read(self, label: Label) -> None:
         """Read the label of a step."""
-
-    def __call__(self, observation: Any) -> Any:
-        """Return an action."""
 
 
 class _RecordingActor:

@@ -31,12 +31,8 @@ from resolvent.rl.vector_env import one_environment, split
 from resolvent.traces.symbols import Symbol, finite_reward
 
 Floats = NDArray[np.float64]
-
-UNSHAPED: Final = "unshaped_reward"
-"""Key of the environment's own reward in infos."""
-
-_TOLERANCE: Final = 1e-9
-"""Largest change of a value at which value iteration stops."""
+UNSHAPED: Final = "unshaped_reward"  # key of the environment's own reward in infos
+_TOLERANCE: Final = 1e-9  # largest change of a value at which value iteration stops
 
 
 class LabelOptions(TypedDict, total=False):
@@ -79,12 +75,6 @@ class Potential(ByValue):
         total = np.bincount(joint, values, prod(sizes))
         mean = np.where(count > 0, total / np.maximum(count, 1), values.mean())
         return cls(model, values, mean.reshape(sizes))
-
-    @classmethod
-    def of_model(cls, model: Model, sizes: tuple[int, ...], gamma: float) -> "Potential":
-        """Return the values of the machines' states, for any observation."""
-        values = values_of_states(model, sizes, gamma)
-        return cls(model, values[tuple(model.states.values())], values)
 
     def at(self, observation: Symbol, *states: int) -> float:
         """Return the potential of an augmented state, known or not."""

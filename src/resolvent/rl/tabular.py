@@ -26,8 +26,7 @@ from resolvent.rl.env import TRANSPARENT, SymbolEncoder, TabularEnv, time_limit
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes, codes_of
 
-UNKNOWN, GOES_ON, ENDS = range(3)
-"""Values of `CounterfactualSteps.outcome`."""
+UNKNOWN, GOES_ON, ENDS = range(3)  # values of `CounterfactualSteps.outcome`
 
 
 @dataclass(frozen=True, eq=False)

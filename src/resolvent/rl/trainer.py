@@ -24,7 +24,7 @@ from resolvent.rl.augment import AugmentObservation
 from resolvent.rl.env import SymbolEncoder, check_env, wrapper_inside
 from resolvent.rl.q_table import Curve, QTable
 from resolvent.rl.rollout import Step, play_episode
-from resolvent.rl.shape import Potential, ShapeReward
+from resolvent.rl.shape import Potential, ShapeReward, values_of_states
 from resolvent.rl.tabular import (
     Evaluation,
     TabularView,
@@ -37,9 +37,7 @@ from resolvent.traces.symbols import Symbol, as_symbol, finite_reward
 from resolvent.traces.vocabulary import Codes
 
 Engine: TypeAlias = Literal["auto", "native", "python"]
-
-_STEPS_PER_CALL = 1 << 17
-"""Number of steps of one call of the core, so that Ctrl-C gets through."""
+_STEPS_PER_CALL = 1 << 17  # number of steps of one call of the core, so that Ctrl-C gets through
 
 
 def q_learning(
@@ -406,5 +404,6 @@ def _guidance(
     if isinstance(shaping, Plan):
         potential = Potential.of_plan(shaping)
     elif shaping:
-        potential = Potential.of_model(model, visible.sizes, gamma)
+        values = values_of_states(model, visible.sizes, gamma)
+        potential = Potential(model, values[tuple(model.states.values())], values)
     return Guidance(visible, visible.known_steps() if counterfactual else None, potential)

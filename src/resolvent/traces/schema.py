@@ -19,8 +19,7 @@ T = TypeVar("T")
 OBSERVATION, LABEL, ACTION, REWARD = "observation", "label", "action", "reward"
 OBSERVED_COLUMNS = (OBSERVATION, LABEL)
 """Columns with an entry before the first step and one after each step."""
-BASIC_COLUMNS = (OBSERVATION, LABEL, ACTION)
-"""Columns of all traces."""
+BASIC_COLUMNS = (OBSERVATION, LABEL, ACTION)  # columns of all traces
 TERMINATED, TRUNCATED = "terminated", "truncated"
 DEFAULT_COLUMNS = (OBSERVATION, REWARD, TERMINATED)
 """Outputs that machines can predict of all traces; other columns are read only by name."""
@@ -33,14 +32,9 @@ RESERVED = frozenset(
 Name = str | int
 """A column as the caller names it; the columns of a pandas frame often are 0, 1, 2."""
 
-Names = Name | Sequence[Name]
-"""A column, or several, as the caller names them."""
-
-ColumnNames = str | Sequence[str]
-"""A column of a table, or several."""
-
-_OF_LOGS = {"input": "action", "output": "outputs"}
-"""Roles in a table of the columns of a log."""
+Names = Name | Sequence[Name]  # a column, or several, as the caller names them
+ColumnNames = str | Sequence[str]  # a column of a table, or several
+_OF_LOGS = {"input": "action", "output": "outputs"}  # roles in a table of the columns of a log
 
 NAME_COLUMNS = (
     "say what they hold by --observation, --action, --reward and --label, or by --input and "
@@ -78,11 +72,7 @@ def in_column_order(columns: Mapping[str, T]) -> dict[str, T]:
 
 
 def default_outputs(columns: Iterable[str], *, observations: int) -> tuple[str, ...]:
-    """Return the outputs that machines predict by default: the next observation and the reward.
-
-    For a log, with one observation throughout, no rewards and further columns, the outputs
-    are these columns.
-    """
+    """Return the outputs predicted by default: next observation and reward, or a log's columns."""
     columns = tuple(columns)
     if columns and REWARD not in columns and observations == 1:
         return columns

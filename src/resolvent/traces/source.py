@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     # Loading what reads Parquet takes longer than all else of `import resolvent`.
     from resolvent.traces.scan.shards import StoredShards
 
-_READERS = 2
-"""Number of threads that read shards ahead of the caller."""
+_READERS = 2  # number of threads that read shards ahead of the caller
 
 
 @dataclass(frozen=True)

@@ -48,10 +48,8 @@ DEEPEST = 100
 _COLLECTIONS = (frozenset, set, list, tuple, np.ndarray)  # named: a union is built at every call
 _NUMBERS = {int, float, bool}
 _RANKS = {bool: 0, int: 1, float: 2, str: 3, tuple: 4}
-_SHORT_ROW = 12
-"""Maximum number of numbers in a row that is always printed in full."""
-_LINE = 60
-"""Maximum number of characters of a symbol that is printed in full."""
+_SHORT_ROW = 12  # maximum number of numbers in a row that is always printed in full
+_LINE = 60  # maximum number of characters of a symbol that is printed in full
 _DIFFERENCES_SHOWN = 3
 _DIFFERENCE_CHARACTERS = 40
 """Maximum number of characters of a differing value, which may be a long text."""

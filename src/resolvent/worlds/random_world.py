@@ -179,11 +179,7 @@ def save_grid_world(world: GridWorld, path: str | Path) -> None:
 
 
 def load_grid_world(path: str | Path) -> GridWorld:
-    """Read a world that `save_grid_world` or the authors' generator wrote.
-
-    Raises:
-        ModelError: when the file is missing, truncated, or does not hold a world.
-    """
+    """Read a world that `save_grid_world` or the authors' generator wrote; or `ModelError`."""
     with explain_memory_errors(f"{path} was read"):
         content = read_content(path)
         try:

@@ -26,8 +26,7 @@ from resolvent.viz.terminal import Amount, ProgressBar, show, table
 _TOO_MANY_STATES = 500
 """Number of states that suggests too few traces: merging takes longer and longer."""
 
-_MOST_WEAK = 100
-"""Maximum number of weak states of a machine in the JSON."""
+_MOST_WEAK = 100  # maximum number of weak states of a machine in the JSON
 
 _RARE = {
     "discretize": "Intervals for numbers in observations: auto, or quantile, uniform or kmeans "

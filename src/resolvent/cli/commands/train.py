@@ -27,9 +27,7 @@ _CURVE = "The file to write the learning curve to: .csv or .json."
 _PICTURE = "The file to draw the learning curve in: .svg or .png."
 _STACK = "Show the learner the last K observations instead."
 _TRACES = "Traces of the environment, to build the model from."
-
-_EPISODES_AVERAGED = 100
-"""Number of first and of last episodes that are averaged."""
+_EPISODES_AVERAGED = 100  # number of first and of last episodes that are averaged
 
 
 @flags.takes(
@@ -76,7 +74,11 @@ def train(
     episodes, seed = options["episodes"], options["seed"]
     make = flags.environment_maker(environment, settings, imports)
     with outputs.working() as bar, closing(make()) as plain:
-        env = _in_view(plain, machines, stack)
+        env: gym.Env[Any, Any] = plain
+        if machines is not None:
+            env = AugmentObservation(plain, load(machines))
+        elif stack is not None:
+            env = gym.wrappers.FrameStackObservation(plain, stack)
         model = None
         if needs_model and traces is not None and isinstance(env, AugmentObservation):
             model = Model.of(env.machines, read_traces(traces, progress=bar.reading(traces)))
@@ -155,12 +157,6 @@ def _value_text(evaluation: Evaluation, optimum: float | None) -> str:
         what = "of starts never end" if evaluation.exact else "of them were truncated"
         text += f"; {1 - evaluation.ended:.0%} {what}"
     return text
-
-
-def _in_view(env: gym.Env[Any, Any], machines: Path | None, stack: int | None) -> gym.Env[Any, Any]:
-    if machines is not None:
-        return AugmentObservation(env, load(machines))
-    return env if stack is None else gym.wrappers.FrameStackObservation(env, stack)
 
 
 def _optimum(env: gym.Env[Any, Any], gamma: float) -> float | None:

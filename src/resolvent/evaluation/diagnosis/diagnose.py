@@ -120,11 +120,7 @@ _MAX_NAMED: Final = 100  # maximum number of shards named in the figures
 
 
 def warnings_of(replay: ReplayCounts, corpus: Corpus, *, merged: bool) -> tuple[Finding, ...]:
-    """Return the warnings about machines, given all traces and their replay.
-
-    `merged` is whether the machines were inferred by merging, for which one long log contains
-    little evidence.
-    """
+    """Return the warnings about machines, `merged` or not, given all traces and their replay."""
     findings = [*_repetition(replay, corpus)]
     if REWARD in replay.machines:
         values, outputs = replay.alphabets.outputs(REWARD), replay.machines[REWARD].known_outputs
@@ -158,11 +154,7 @@ def rare_transitions(replay: ReplayCounts) -> Iterator[Finding]:
 
 
 def damaged_files(corpus: Corpus) -> Iterator[Finding]:
-    """Report the rows that were skipped since files are damaged.
-
-    Raises:
-        DamagedFile: if nothing is left.
-    """
+    """Report rows skipped since files are damaged; `DamagedFile` if nothing is left."""
     skipped = corpus.shards.skipped
     if not skipped:
         return

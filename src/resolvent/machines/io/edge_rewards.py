@@ -40,15 +40,9 @@ from resolvent.traces.symbols import Label, as_label, label_order, label_text
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
-ENDED: Final = -1
-"""State after a label without an edge: the episode is over."""
-
-MAX_TERMS: Final = 4096
-"""Maximum number of terms in all guards together."""
-
-MAX_TERM_TABLE: Final = 20_000_000
-"""Maximum number of terms times propositions."""
-
+ENDED: Final = -1  # state after a label without an edge: the episode is over
+MAX_TERMS: Final = 4096  # maximum number of terms in all guards together
+MAX_TERM_TABLE: Final = 20_000_000  # maximum number of terms times propositions
 _MAX_BYTES = 16 << 20
 _CONSTANT = "ConstantRewardFunction"
 

@@ -39,16 +39,9 @@ from resolvent.traces.vocabulary import Codes, Vocabulary
 
 FORMAT = "resolvent-machines"
 VERSION = 2
-
-_PAIR_BYTES = 24
-"""Bytes for each pair of a state and a constant query while a file is read."""
-
-_CELL_BYTES = 12
-"""Bytes for each transition table entry: its target and its count."""
-
-_ODDS_DECIMALS = 3
-"""Decimals of the log odds of alternative transitions."""
-
+_PAIR_BYTES = 24  # bytes for each pair of a state and a constant query while a file is read
+_CELL_BYTES = 12  # bytes for each transition table entry: its target and its count
+_ODDS_DECIMALS = 3  # decimals of the log odds of alternative transitions
 _Numbers = NDArray[np.int64]
 
 

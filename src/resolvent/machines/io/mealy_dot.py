@@ -20,9 +20,7 @@ from resolvent.machines.machine import Machine
 from resolvent.machines.memory import UNSEEN, State
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
 
-READ = "ok"
-"""Output of a label."""
-
+READ = "ok"  # output of a label
 NEVER_SEEN = "unseen"
 
 

@@ -13,17 +13,14 @@ from resolvent.preprocess.timing import LabelTiming
 from resolvent.preprocess.transform import Preprocessor, RewardLevels
 from resolvent.traces.symbols import Label, as_symbol
 
-MAX_COUNT: Final = 1 << 40
-"""Largest count of one output: sums of such counts fit into 64 bits."""
-
+MAX_COUNT: Final = 1 << 40  # largest count of one output: sums of such counts fit into 64 bits
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 Symbols: TypeAlias = Annotated[list[Any], Meta(min_length=1)]
 
 StoredShares: TypeAlias = list[tuple[list[str], Share]]
 """Pairs of a label and its share; shares add up to 1."""
 
-_SHARE_TOLERANCE = 1e-6
-"""Largest deviation from 1 of a sum of shares."""
+_SHARE_TOLERANCE = 1e-6  # largest deviation from 1 of a sum of shares
 
 
 class Tables(msgspec.Struct, forbid_unknown_fields=True):
@@ -195,11 +192,7 @@ def stored_uncertainty(uncertainty: StateUncertainty) -> StoredUncertainty | Non
 
 
 def uncertainty_in(stored: StoredUncertainty | None, machines: Machines) -> StateUncertainty:
-    """Return the uncertainty of states that `stored_uncertainty` encoded.
-
-    Raises:
-        ValueError: when shares are invalid, or name labels that no machine knows.
-    """
+    """Return the uncertainty that `stored_uncertainty` encoded; `ValueError` if it is invalid."""
     if stored is None:
         return StateUncertainty()
     labels = {label for machine in machines.values() for label in machine.labels}

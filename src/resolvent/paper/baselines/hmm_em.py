@@ -22,9 +22,7 @@ from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
 Numbers = NDArray[np.float64]
-
-_STEPS_AT_ONCE: Final = 200_000
-"""Number of steps between two looks at the clock."""
+_STEPS_AT_ONCE: Final = 200_000  # number of steps between two looks at the clock
 
 
 @dataclass(frozen=True)
@@ -44,11 +42,7 @@ class FinalRewardTask:
 
     @classmethod
     def of(cls, traces: TraceSet) -> "FinalRewardTask":
-        """Read traces of such a task.
-
-        Raises:
-            TraceError: when the traces are of another kind of task.
-        """
+        """Read traces of such a task; `TraceError` for those of another one."""
         completed, reward = _final_rewards(traces)
         labels = _labels_of_observations(traces)
         return cls(traces.observation_codes, traces.offsets, completed, labels, reward)

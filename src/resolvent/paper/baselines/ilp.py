@@ -32,12 +32,9 @@ from resolvent.preprocess.timing import NONE
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
-_MAX_ENTRIES = 2**31 - 1
-"""Limit of the solver, which counts the entries of a program in 32 bits."""
+_MAX_ENTRIES = 2**31 - 1  # limit of the solver, which counts the entries of a program in 32 bits
 _SECONDS_BETWEEN_CHECKS = 0.05
-_SECONDS_TO_STOP = 1.0
-"""Seconds that the solver may take to end after a request."""
-
+_SECONDS_TO_STOP = 1.0  # seconds that the solver may take to end after a request
 Floats = NDArray[np.float64]
 
 

@@ -32,8 +32,7 @@ from resolvent.traces.vocabulary import Codes
 Table = Codes
 """The target of each state and label; a label without a transition stays."""
 
-_TABU: Final = 10_000
-"""Number of recent machines that the search does not return to, as published."""
+_TABU: Final = 10_000  # number of recent machines that the search does not return to, as published
 
 
 def lrm(

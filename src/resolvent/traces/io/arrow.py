@@ -16,12 +16,8 @@ from resolvent.errors import DamagedFile, TraceError
 from resolvent.traces.columns import Column
 from resolvent.traces.vocabulary import Codes, Interner
 
-Locate = Callable[[int], str]
-"""Returns the location of a row in errors, given its number."""
-
-_NARROW = 1 << 16
-"""Maximum span of integers that are encoded by a table instead of a hash map."""
-
+Locate = Callable[[int], str]  # returns the location of a row in errors, given its number
+_NARROW = 1 << 16  # maximum span of integers that are encoded by a table instead of a hash map
 _SEPARATOR = "\x1f"  # the ASCII unit separator, which texts hardly ever contain
 
 _ORDERED_TEXTS = (
@@ -67,11 +63,7 @@ def is_text(dtype: pa.DataType) -> bool:
 
 
 def check_dictionaries(table: pa.Table) -> None:
-    """Raise `DamagedFile` if a column has dictionary indices without a value.
-
-    Arrow does not check the indices that it reads from a file, and computes with them
-    outside of its memory.
-    """
+    """Raise `DamagedFile` for dictionary indices without a value, which Arrow does not check."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         if not pa.types.is_dictionary(column.type):
             continue

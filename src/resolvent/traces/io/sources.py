@@ -44,11 +44,8 @@ _DECIMAL = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 _WHOLE = r"^-?[0-9]+$"
 # Arrow would pass the row to a handler as text, and it need not be valid text.
 _WRONG_ROW = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
-_EXACT = float(1 << 53)
-"""Bound below which every integer is exactly a float."""
-
-_Load = Callable[[Sequence[str]], pa.Table]
-"""Reads some columns of a table."""
+_EXACT = float(1 << 53)  # bound below which every integer is exactly a float
+_Load = Callable[[Sequence[str]], pa.Table]  # reads some columns of a table
 
 
 def read_source(

@@ -53,15 +53,11 @@ from resolvent.traces.symbols import (
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, codes_of, distinct_pairs
 
-NO_OBSERVATION = "nothing"
-"""The observation throughout tables that have none."""
-
-ONLY_ACTION = "step"
-"""The action throughout tables that have none."""
+NO_OBSERVATION = "nothing"  # the observation throughout tables that have none
+ONLY_ACTION = "step"  # the action throughout tables that have none
 
 EPISODE, STEP = "episode", "step"
-OWN_COLUMNS = b"resolvent.columns"
-"""Key of the further columns in the metadata of files of traces."""
+OWN_COLUMNS = b"resolvent.columns"  # key of the further columns in the metadata of files of traces
 
 
 class TableTraces(NamedTuple):

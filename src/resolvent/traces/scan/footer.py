@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-_TAIL: Final = 8
-"""Number of bytes after the footer: its length, and the letters PAR1."""
+_TAIL: Final = 8  # number of bytes after the footer: its length, and the letters PAR1
 
 _FIRST_READ: Final = 1 << 16
 """Number of bytes at the end of a file that are read at once, to hold most footers."""
@@ -30,9 +29,7 @@ _INT32, _INT64, _TEXT = 1, 2, 6
 _BYTES: Final = {_INT32: 4, _INT64: 8}
 
 _ORDERED_TYPES = (bool, int, str, bytes, date, datetime)
-
-Episode = tuple[Any, ...]
-"""The values that identify an episode, column by column."""
+Episode = tuple[Any, ...]  # the values that identify an episode, column by column
 
 Bounds = tuple[Episode, Episode]
 """Least and greatest values of the episodes of a row group or shard, column by column."""

@@ -53,10 +53,7 @@ from resolvent.traces.schema import (
 from resolvent.traces.trace_set import TraceSet
 
 _REQUIRED = (EPISODE, STEP, OBSERVATION, LABEL, ACTION)
-
-SHARD_ROWS = 1 << 20
-"""Maximum number of rows of a shard that has several row groups."""
-
+SHARD_ROWS = 1 << 20  # maximum number of rows of a shard that has several row groups
 _READERS = 8
 _READERS_ELSEWHERE = 64
 """Number of footers that are read at a time from storage that is slow to answer."""

@@ -30,14 +30,11 @@ from resolvent.traces.scan.storage import RowGroup, StoredFiles
 from resolvent.traces.source import ShardFacts, SkippedRows
 from resolvent.traces.vocabulary import distinct_pairs
 
-_FIRST_ROWS = 1 << 12
-"""Number of rows that are read first to find where an episode ends in a shard."""
+_FIRST_ROWS = 1 << 12  # number of rows that are read first to find where an episode ends in a shard
 
 _FILE, _ROWS = RowGroup._fields.index("file"), RowGroup._fields.index("rows")
 _NO_FACTS = ShardFacts()
-
-Span = tuple[str, int, int]
-"""The name of a file, a row of it, and a number of rows from there on."""
+Span = tuple[str, int, int]  # the name of a file, a row of it, and a number of rows from there on
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,7 @@ from resolvent.traces.io.arrow import check_dictionaries
 from resolvent.traces.scan.footer import Bounds, Chunk, bounds_of, chunks_of
 from resolvent.traces.scan.listing import StoredFile
 
-FILE_NAME = "__filename"
-"""Name of a column with the name of the file, as in PyArrow's data sets."""
-
+FILE_NAME = "__filename"  # name of a column with the name of the file, as in PyArrow's data sets
 _MAGIC = b"PAR1"
 _LARGE_READ = 1 << 12
 """Minimum number of bytes of a read after storage failed: its refusals take some hundred."""
