@@ -10,8 +10,7 @@ from typing import Any
 
 from resolvent._util.text import short
 
-MAX_CHARACTERS = 4_000
-"""Maximum length of an error's message: names that users chose may be of any length."""
+MAX_CHARACTERS = 4_000  # of an error's message: names that users chose may be of any length
 
 
 class ResolventError(Exception):

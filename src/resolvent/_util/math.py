@@ -17,8 +17,7 @@ Reals = NDArray[np.float64]
 Many = NDArray[Any] | Sequence[float]
 
 _ROOT_OF_PI = 1.7724538509055160273
-_TAIL, _TERMS = 2.0, 100
-"""Start of the tail of `erfc`, computed as a fraction, and the number of terms."""
+_TAIL, _TERMS = 2.0, 100  # start of the tail of `erfc`, a fraction, and the number of terms
 
 
 class Function:

@@ -39,8 +39,7 @@ Report: TypeAlias = Callable[[int], None]
 Submit: TypeAlias = Callable[..., Any]
 """Starts a function with its arguments, and returns a task with `result()` and `cancel()`."""
 
-TaskWarnings: TypeAlias = tuple[tuple[type[Warning], str], ...]
-"""Our own warnings of a task, as categories and texts."""
+TaskWarnings: TypeAlias = tuple[tuple[type[Warning], str], ...]  # our own, with their texts
 
 
 class Progress(NamedTuple):

@@ -25,8 +25,7 @@ from resolvent.traces.scan.opening import read_footers
 from resolvent.traces.schema import DEFAULT_COLUMNS
 from resolvent.viz.terminal import ProgressBar
 
-FILE_ROWS = 10_000_000
-"""Maximum number of rows of a Parquet file that is read whole, not shard by shard."""
+FILE_ROWS = 10_000_000  # maximum number of rows of a Parquet file that is read whole, not by shard
 
 # --- Columns of a table -------------------------------------------------------------------------
 

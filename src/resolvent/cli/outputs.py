@@ -21,8 +21,7 @@ from resolvent.traces import TraceSet
 from resolvent.traces.io.formats import minari_id, written_format
 from resolvent.viz.terminal import Amount, ProgressBar
 
-SHARD_STAGES: Final = READING, REPLAYING
-"""Stages of work on scanned files, whose progress counts shards."""
+SHARD_STAGES: Final = READING, REPLAYING  # of work on scanned files, whose progress counts shards
 
 
 def print_json(value: Mapping[str, Any]) -> None:

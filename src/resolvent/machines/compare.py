@@ -20,9 +20,7 @@ from resolvent.preprocess.labeling import label_of_event
 from resolvent.traces.symbols import Label, label_text
 from resolvent.traces.vocabulary import Codes, Vocabulary, codes_of
 
-_SEQUENCE_ENDS: Final = 8
-"""Number of labels printed at each end of a long sequence; long is four times as many."""
-
+_SEQUENCE_ENDS: Final = 8  # labels printed at each end of a sequence four times as long
 _MAX_CLASSES: Final = 20  # maximum number of classes of labels printed for a machine
 _MAX_PARTS: Final = 8  # maximum number of labels, or of transitions, printed for a class
 

@@ -28,8 +28,7 @@ _Reals = NDArray[np.float64]
 
 _STRENGTHS: Final = 2.0 ** np.arange(13)
 _DEVIATING_STRENGTHS: Final = 2.0 ** np.arange(-6, 13)
-_NOISE_BINS: Final = 7
-"""Number of noise shares: for queries with the counts 1, 2 to 3, 4 to 7, and so on."""
+_NOISE_BINS: Final = 7  # of noise shares: for queries with the counts 1, 2 to 3, 4 to 7, …
 _ROUNDS: Final = 2  # rounds of coordinate ascent over the strengths for deviating outputs
 _MAX_NOISE: Final = 0.95
 _NOISE_STEPS: Final = 120

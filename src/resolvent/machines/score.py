@@ -19,8 +19,7 @@ from resolvent.traces.symbols import Symbol, difference_text, quoted_text
 COUNTS = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
 
 _CALIBRATION_BINS: Final = 20
-_UNIT: Final = 10**9
-"""Probabilities and losses are summed in billionths: integers add up the same in any order."""
+_UNIT: Final = 10**9  # probabilities and losses are summed in billionths: in any order the same
 
 
 @dataclass(frozen=True)

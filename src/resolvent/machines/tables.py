@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes
 
-_MAX_TABLE_ENTRIES_PER_KEY = 64
-"""Maximum number of entries per key for which a table is cheaper than searching."""
+_MAX_TABLE_ENTRIES_PER_KEY = 64  # above this, searching is cheaper than a table
 
 
 class Basis(StrEnum):

@@ -39,8 +39,7 @@ GRIDS: Final = {"3x3": ("grid-3", 275), "4x4": ("grid-4", 500), "5x5": ("grid-5"
 RANDOM_WORLD: Final = "random-28"
 """Of the first thirty, the world whose traces come closest in length to the paper's 225.3."""
 
-ABLATION_TRACES: Final = {"low": 1_000, "high": 10_000}
-"""By setting of the ablation: the number of traces."""
+ABLATION_TRACES: Final = {"low": 1_000, "high": 10_000}  # numbers of traces, by setting
 
 PARTS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "full": ("full pipeline", {}),
@@ -57,8 +56,7 @@ POLICY_SETTING: Final = "25x25"
 POLICY_TRACES: Final = 1_000
 PAPER_EPISODES: Final = 1_500
 GAMMA: Final = 0.95
-MAX_STEPS: Final = 2_000
-"""Steps after which episodes are truncated, since without memory some never end."""
+MAX_STEPS: Final = 2_000  # then episodes are truncated: without memory some never end
 EVALUATE_EVERY: Final = 50
 BIN: Final = 25  # number of episodes whose returns are averaged
 _FRESH_TRACES = 1_000

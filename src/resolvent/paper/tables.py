@@ -39,8 +39,7 @@ PAPER_SECONDS: Final[dict[str, dict[str, str]]] = {
 }
 """Seconds of the comparison, by grid and method."""
 
-MEAN_LENGTHS: Final = {"3x3": 26.7, "4x4": 124.4, "5x5": 257.6}
-"""Steps of a trace, on average, as the paper states them."""
+MEAN_LENGTHS: Final = {"3x3": 26.7, "4x4": 124.4, "5x5": 257.6}  # steps of a trace, in the paper
 
 PAPER_ABLATION: Final[dict[str, dict[str, str]]] = {
     "low": {

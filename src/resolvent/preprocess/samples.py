@@ -20,8 +20,7 @@ from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes, Vocabulary, codes_of, distinct_pairs
 
-ObservationColumn = tuple[Vocabulary[Symbol], Codes]
-"""The observation at each step, or its supplement: the pair of it and the TM's state."""
+ObservationColumn = tuple[Vocabulary[Symbol], Codes]  # the observation, or its supplement
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,12 +24,8 @@ from resolvent.traces.digest import TraceDigest
 from resolvent.traces.source import InMemorySource, JoinedSource, TraceSource, warn_of_skipped
 from resolvent.traces.vocabulary import JointVocabularies
 
-POOL_STEPS = 1_000_000
-"""Maximum number of steps of traces in files that are kept in memory to sample from."""
-
-READING: Final = "reading"
-"""Name, in progress reports, of the scan of files and of reading single traces again."""
-
+POOL_STEPS = 1_000_000  # maximum number in files that are kept in memory to sample from
+READING: Final = "reading"  # name, in progress reports, of scanning files and of fetching traces
 REPLAYING: Final = "replaying"  # name, in progress reports, of a pass over all traces
 
 

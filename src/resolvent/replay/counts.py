@@ -17,9 +17,7 @@ from resolvent.machines.tables import positions
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes, distinct_pairs
 
-Integers: TypeAlias = NDArray[Any]
-"""A column of codes, of any integer type; negative ones are allowed."""
-
+Integers: TypeAlias = NDArray[Any]  # a column of codes of any type; negative ones are allowed
 Int64s: TypeAlias = NDArray[np.int64]
 Rows = NDArray[np.void]  # a structured array: one record a row
 _LARGEST: Final = np.iinfo(np.int64).max  # largest number that a row can be packed into

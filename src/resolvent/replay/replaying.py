@@ -30,8 +30,7 @@ from resolvent.replay.counts import (
 )
 from resolvent.traces import Codes, Label, TraceSet
 
-WITHOUT_ALPHABETS: Final = Alphabets({})
-"""Replaces alphabets in results of workers: the caller has them, and they may be large."""
+WITHOUT_ALPHABETS: Final = Alphabets({})  # in results of workers: the caller has them
 
 
 class MachineTable(NamedTuple):

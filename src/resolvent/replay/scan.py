@@ -15,10 +15,7 @@ from resolvent.traces.source import ShardFacts, SkippedRows, TraceSource
 from resolvent.traces.vocabulary import JointVocabularies
 
 Numbered = tuple[NDArray[np.int64], TraceSet]  # some traces, and their numbers among all
-
-LEAST_STEPS: Final = 50_000
-"""Minimum number of steps that a shard gives to the pool, if it has them."""
-
+LEAST_STEPS: Final = 50_000  # minimum number that a shard gives to the pool, if it has them
 _SPARE: Final = 2  # multiple of its share of the pool that a shard gives
 
 
@@ -113,8 +110,7 @@ class Pool:
         return replace(self, number=self.number[rows], length=self.length[rows], key=self.key[rows])
 
 
-_ValuesByType = Mapping[tuple[str, type], frozenset[Any]]
-"""Values by column and type: 1, 1.0 and True are equal, yet not the same value."""
+_ValuesByType = Mapping[tuple[str, type], frozenset[Any]]  # 1, 1.0 and True are equal
 
 
 @dataclass(frozen=True, eq=False)

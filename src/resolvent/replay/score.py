@@ -30,9 +30,7 @@ from resolvent.traces.vocabulary import codes_of
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-_CHUNK = 20_000
-"""Number of steps scored at once; memory grows with it and with the square of states."""
+_CHUNK = 20_000  # steps scored at once; memory grows with it and with the square of states
 
 
 def score(

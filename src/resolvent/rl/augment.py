@@ -34,12 +34,8 @@ from resolvent.rl.vector_env import Mask, VectorEnv, one_environment, split
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.vocabulary import MAX_TABLE_SIZE, codes_of
 
-GivenMachines: TypeAlias = Machines | InferenceResult | str | Path
-"""Machines, the result that holds them, or their file."""
-
-Levels: TypeAlias = dict[str, NDArray[np.int8]]
-"""For each machine a code of `BASIS_BY_CODE` for every environment."""
-
+GivenMachines: TypeAlias = Machines | InferenceResult | str | Path  # or the path of a file
+Levels: TypeAlias = dict[str, NDArray[np.int8]]  # codes of `BASIS_BY_CODE` by machine
 _LEVEL_OF_CODE = np.array([*BASIS_BY_CODE, None], object)  # −1 is the last one
 
 

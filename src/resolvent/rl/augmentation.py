@@ -27,9 +27,7 @@ from resolvent.machines import Machines
 Mode: TypeAlias = Literal["dict", "flatten", "multidiscrete", "discrete", "belief"]
 Numbers: TypeAlias = NDArray[np.int64]
 Sizes: TypeAlias = Mapping[str, int]  # numbers of states, by the key of the state in observations
-StateSpaces: TypeAlias = Mapping[str, gym.Space[Any]]
-"""Spaces of states, by their key in observations."""
-
+StateSpaces: TypeAlias = Mapping[str, gym.Space[Any]]  # by their key in observations
 _DEEP_SPACES = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 
 

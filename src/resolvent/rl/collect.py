@@ -36,9 +36,7 @@ from resolvent.traces.schema import check_column_names
 from resolvent.traces.symbols import error_text
 from resolvent.traces.trace_set import TraceSet
 
-EPISODES: Final = 16
-"""Number of episodes of a shard. Another number would change the traces of every seed."""
-
+EPISODES: Final = 16  # of a shard; another number would change the traces of every seed
 _SEEDS: Final = 2**32  # number of seeds: some environments take no larger ones
 _WANTED: Final = "name a class of environments (gymnasium.Env) or a function that returns one"
 

@@ -350,8 +350,7 @@ class TabularEnv(Protocol):
     """Plays episodes: see `World.rollouts`."""
 
 
-TRANSPARENT: Final = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
-"""Wrappers that change neither observations nor rewards."""
+TRANSPARENT: Final = (OrderEnforcing, PassiveEnvChecker, TimeLimit)  # observations and rewards stay
 
 
 def tabular_env(env: gym.Env[Any, Any]) -> TabularEnv | None:

@@ -159,9 +159,7 @@ def observed_steps(machines: Machines, traces: TraceSet | TraceDataset) -> Obser
 
 # --- The policy ----------------------------------------------------------------------------------
 
-GUESS_COST: Final = 4
-"""Cost of a step that was only taken in other states; a known step costs 1."""
-
+GUESS_COST: Final = 4  # of a step that was only taken in other states; a known one costs 1
 MAX_NODES: Final = 50_000  # maximum number of nodes in the search for a path
 
 

@@ -35,8 +35,7 @@ from resolvent.traces.symbols import Label, Symbol, as_label, finite_reward, lab
 
 Numbers: TypeAlias = NDArray[np.int64]
 Probabilities: TypeAlias = NDArray[np.float32]
-OnUnseen: TypeAlias = Literal["stay", "raise"]
-"""The treatment of a label that a machine has not seen in its state."""
+OnUnseen: TypeAlias = Literal["stay", "raise"]  # for labels that are unseen in a state
 
 
 class StateTracker:

@@ -32,9 +32,7 @@ from resolvent.traces.symbols import (
 from resolvent.traces.trace import check_lengths, each_step
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary
 
-Column: TypeAlias = tuple[Sequence[Any], Codes]
-"""Values in any order, and the index of each entry's value among them."""
-
+Column: TypeAlias = tuple[Sequence[Any], Codes]  # values in any order, and their indices
 _PLAIN = frozenset({bool, int, float, str})
 _SORT_KEYS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float}
 

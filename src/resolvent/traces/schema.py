@@ -17,21 +17,16 @@ from resolvent.traces.symbols import Symbol, as_symbol
 T = TypeVar("T")
 
 OBSERVATION, LABEL, ACTION, REWARD = "observation", "label", "action", "reward"
-OBSERVED_COLUMNS = (OBSERVATION, LABEL)
-"""Columns with an entry before the first step and one after each step."""
+OBSERVED_COLUMNS = (OBSERVATION, LABEL)  # with an entry before the first step and after each
 BASIC_COLUMNS = (OBSERVATION, LABEL, ACTION)  # columns of all traces
 TERMINATED, TRUNCATED = "terminated", "truncated"
-DEFAULT_COLUMNS = (OBSERVATION, REWARD, TERMINATED)
-"""Outputs that machines can predict of all traces; other columns are read only by name."""
-
+DEFAULT_COLUMNS = (OBSERVATION, REWARD, TERMINATED)  # others are read only by name
 _OWN_NAMES = (*BASIC_COLUMNS, REWARD)
 RESERVED = frozenset(
     {*_OWN_NAMES, *(f"{name}s" for name in _OWN_NAMES)} | {TERMINATED, TRUNCATED, "episode", "step"}
 )
 
-Name = str | int
-"""A column as the caller names it; the columns of a pandas frame often are 0, 1, 2."""
-
+Name = str | int  # as the caller names a column: in a pandas frame often 0, 1, 2
 Names = Name | Sequence[Name]  # a column, or several, as the caller names them
 ColumnNames = str | Sequence[str]  # a column of a table, or several
 _OF_LOGS = {"input": "action", "output": "outputs"}  # roles in a table of the columns of a log

@@ -32,27 +32,18 @@ STEP_AND_INFO = ("observation", "action", "reward", "next_observation", "info")
 """Parameters of a labeling function; at a reset those of the step before are None."""
 
 _SIGNATURES = " or ".join(f"({', '.join(names)})" for names in (ONE, STEP, STEP_AND_INFO))
-
-PartPath: TypeAlias = tuple[Any, ...]
-"""Path from a symbol to one of its parts: keys and indices, from the outside in."""
-
+PartPath: TypeAlias = tuple[Any, ...]  # keys and indices of a part, from the outside in
 NO_EVENT: Label = frozenset()
 NO_EVENT_TEXT = "no event"
-
-INFO_KEYS = ("labels", "label", "events")
-"""Keys of an environment's info that may hold labels, by precedence."""
-
-DEEPEST = 100
-"""Maximum depth of nested tuples in a symbol: far below Python's limit for printing them."""
-
+INFO_KEYS = ("labels", "label", "events")  # keys of infos with labels, by precedence
+DEEPEST = 100  # maximum depth of nested tuples: far below Python's limit for printing them
 _COLLECTIONS = (frozenset, set, list, tuple, np.ndarray)  # named: a union is built at every call
 _NUMBERS = {int, float, bool}
 _RANKS = {bool: 0, int: 1, float: 2, str: 3, tuple: 4}
 _SHORT_ROW = 12  # maximum number of numbers in a row that is always printed in full
 _LINE = 60  # maximum number of characters of a symbol that is printed in full
 _DIFFERENCES_SHOWN = 3
-_DIFFERENCE_CHARACTERS = 40
-"""Maximum number of characters of a differing value, which may be a long text."""
+_DIFFERENCE_CHARACTERS = 40  # at most, of a differing value, which may be a long text
 
 
 def as_symbol(value: Any, depth: int = 0) -> Symbol:

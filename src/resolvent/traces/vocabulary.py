@@ -27,8 +27,7 @@ Codes = NDArray[np.int32]
 _REPR = reprlib.Repr()
 _REPR.maxlist, _REPR.maxstring, _REPR.maxother = 10, 60, 60
 
-MAX_TABLE_SIZE = 1 << 24
-"""Maximum size of a range for which a table over it is cheaper than sorting or searching."""
+MAX_TABLE_SIZE = 1 << 24  # up to which a table over a range is cheaper than sorting or searching
 
 
 class Vocabulary(Sequence[V], Generic[V]):

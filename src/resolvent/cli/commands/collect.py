@@ -8,8 +8,7 @@ from resolvent.rl.collect import collect as collect_traces
 from resolvent.traces.symbols import label_text
 from resolvent.viz.terminal import Amount
 
-_SHOWN = 20
-"""Maximum number of labels that are listed; there may be as many as observations."""
+_SHOWN = 20  # maximum number of labels that are listed, of as many as observations
 
 _LABELS = (
     "The source of labels: given by the environment, or made of observations and actions; auto "

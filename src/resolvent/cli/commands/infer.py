@@ -23,9 +23,7 @@ from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.scan.listing import uri_text
 from resolvent.viz.terminal import Amount, ProgressBar, show, table
 
-_TOO_MANY_STATES = 500
-"""Number of states that suggests too few traces: merging takes longer and longer."""
-
+_TOO_MANY_STATES = 500  # suggests too few traces: merging takes longer and longer
 _MOST_WEAK = 100  # maximum number of weak states of a machine in the JSON
 
 _RARE = {

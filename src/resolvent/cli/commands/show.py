@@ -16,9 +16,7 @@ from resolvent.machines.tables import TableEntry
 from resolvent.traces import read_traces
 
 _ALL = ("all", "both")
-_LONGEST = 100
-"""Maximum length of an access sequence in JSON: those of a long chain are as long as its square."""
-
+_LONGEST = 100  # maximum length of an access sequence in JSON: all of a chain are as long as n²
 _FORMATS = ("text", "svg", "png", "dot", "mermaid", "mealy", "reward-machine")
 _FORMAT = (
     "Tables, a picture, the source of a drawing, a Mealy machine for AALpy and LearnLib, or a "

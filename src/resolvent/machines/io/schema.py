@@ -16,10 +16,7 @@ from resolvent.traces.symbols import Label, as_symbol
 MAX_COUNT: Final = 1 << 40  # largest count of one output: sums of such counts fit into 64 bits
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 Symbols: TypeAlias = Annotated[list[Any], Meta(min_length=1)]
-
-StoredShares: TypeAlias = list[tuple[list[str], Share]]
-"""Pairs of a label and its share; shares add up to 1."""
-
+StoredShares: TypeAlias = list[tuple[list[str], Share]]  # labels with shares, which add up to 1
 _SHARE_TOLERANCE = 1e-6  # largest deviation from 1 of a sum of shares
 
 

@@ -22,8 +22,7 @@ from resolvent.preprocess.samples import SampleSet
 from resolvent.preprocess.timing import NONE
 from resolvent.traces.vocabulary import Codes
 
-Outputs = tuple[NDArray[np.int64], Codes, Codes]
-"""Columns: a state, an alpha, and the output of the state for it."""
+Outputs = tuple[NDArray[np.int64], Codes, Codes]  # states, alphas, and their outputs
 
 
 class OutputData(DataHandler):  # type: ignore[misc]

@@ -20,12 +20,9 @@ from resolvent.paper.baselines.outcome import Clock, Outcome, Status, wrong_rewa
 from resolvent.traces.symbols import NO_EVENT, Label, label_order, label_text
 from resolvent.traces.trace_set import TraceSet
 
-PUBLISHED_THRESHOLD: Final = 1e-3
-"""The published probability up to which a transition is taken for noise."""
-
+PUBLISHED_THRESHOLD: Final = 1e-3  # probability up to which a transition is taken for noise
 _THRESHOLDS: Final = tuple(PUBLISHED_THRESHOLD * 2 ** (rung / 2) for rung in range(17))
-_TOLERANCE: Final = 1e-6
-"""Change below which expectation-maximization has converged; see `baum_welch`."""
+_TOLERANCE: Final = 1e-6  # change below which the fit has converged; see `baum_welch`
 _MAX_HIDDEN_STATES: Final = 5_000
 
 

@@ -29,9 +29,7 @@ from resolvent.preprocess.timing import NONE
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
-Table = Codes
-"""The target of each state and label; a label without a transition stays."""
-
+Table = Codes  # the target of each state and label; a label without a transition stays
 _TABU: Final = 10_000  # number of recent machines that the search does not return to, as published
 
 

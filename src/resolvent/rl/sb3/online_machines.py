@@ -37,8 +37,7 @@ from resolvent.traces import Codes, TraceSet
 from resolvent.traces.columns import EpisodeBuilder
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION
 
-MACHINES: Final = ("transition", "reward", "terminated")
-"""The machines that `infer` infers by default, the last one only if it is needed."""
+MACHINES: Final = ("transition", "reward", "terminated")  # by default, the last only if needed
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,9 +78,7 @@ _ENTRY_PARTS = {
 _Entry = tuple[tuple[str | int | None, Any], Any, float]
 _ENTRY_DECODER = msgspec.json.Decoder(_Entry)
 _ENTRIES_DECODER = msgspec.json.Decoder(list[_Entry])
-
-MAX_TEXTS = 1 << 19
-"""Maximum number of distinct entries kept as text: more of them repeat too little to help."""
+MAX_TEXTS = 1 << 19  # distinct entries kept as text: more repeat too little to help
 
 
 # --- Lines --------------------------------------------------------------------------------------

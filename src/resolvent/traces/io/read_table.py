@@ -21,8 +21,7 @@ from resolvent.traces.source import TraceDataset
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
-"""Texts of a CSV file that are missing values, unless the caller lists others."""
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # in CSV files
 
 
 def read_table(

@@ -36,8 +36,7 @@ _PARQUET_MAGIC = b"PAR1"
 _DELIMITERS = (",", ";", "\t")
 _BLOCK_BYTES = 1 << 22
 _HEADER_BYTES = 1 << 16
-_END = "\n\x1f"
-"""Appended to the header; part of its last name only if a quote is not closed."""
+_END = "\n\x1f"  # after the header; part of its last name only if a quote is not closed
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _BOOLEANS = {"true": True, "false": False}
 _DECIMAL = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$"

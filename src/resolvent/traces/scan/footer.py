@@ -13,13 +13,9 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 _TAIL: Final = 8  # number of bytes after the footer: its length, and the letters PAR1
-
-_FIRST_READ: Final = 1 << 16
-"""Number of bytes at the end of a file that are read at once, to hold most footers."""
-
+_FIRST_READ: Final = 1 << 16  # bytes at the end of a file that are read at once: most footers
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
-_MAX_DEPTH: Final = 32
-"""Maximum depth of nested structures; a footer has fewer than ten."""
+_MAX_DEPTH: Final = 32  # of nested structures; a footer has fewer than ten
 
 # Field numbers of Parquet's definition of footers.
 _ROW_GROUPS, _COLUMNS, _META_DATA = 4, 1, 3
@@ -30,9 +26,7 @@ _BYTES: Final = {_INT32: 4, _INT64: 8}
 
 _ORDERED_TYPES = (bool, int, str, bytes, date, datetime)
 Episode = tuple[Any, ...]  # the values that identify an episode, column by column
-
-Bounds = tuple[Episode, Episode]
-"""Least and greatest values of the episodes of a row group or shard, column by column."""
+Bounds = tuple[Episode, Episode]  # least and greatest values, column by column
 
 
 class Chunk(NamedTuple):

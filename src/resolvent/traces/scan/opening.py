@@ -55,9 +55,7 @@ from resolvent.traces.trace_set import TraceSet
 _REQUIRED = (EPISODE, STEP, OBSERVATION, LABEL, ACTION)
 SHARD_ROWS = 1 << 20  # maximum number of rows of a shard that has several row groups
 _READERS = 8
-_READERS_ELSEWHERE = 64
-"""Number of footers that are read at a time from storage that is slow to answer."""
-
+_READERS_ELSEWHERE = 64  # at a time, from storage that is slow to answer
 _SORT_TRACES = "sort the file by episode and step, or read it whole with read_traces"
 _SORT_TABLE = (
     "sort the rows by it before writing them, or, if each file counts its own episodes, "

@@ -33,9 +33,7 @@ from resolvent.traces.scan.listing import StoredFile
 
 FILE_NAME = "__filename"  # name of a column with the name of the file, as in PyArrow's data sets
 _MAGIC = b"PAR1"
-_LARGE_READ = 1 << 12
-"""Minimum number of bytes of a read after storage failed: its refusals take some hundred."""
-
+_LARGE_READ = 1 << 12  # least bytes of a read after storage failed: refusals take hundreds
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 
 
