@@ -138,9 +138,8 @@ class Workers:
     ) -> list[Result | None]:
         """Work on all items at once until a result is enough, and stop the rest.
 
-        Returns the result of each item, None for those that were stopped. Which these are is
-        random, so a caller must not depend on it. Warnings are dropped. Running threads cannot be
-        stopped, and are awaited.
+        Returns the result of each item, None for those that were stopped, which may be any.
+        Warnings are dropped. Running threads cannot be stopped, and are awaited.
         """
         results: list[Result | None] = [None] * len(items)
         if not items:
@@ -239,9 +238,8 @@ class Threads(Workers):
 class Processes(Workers):
     """Processes of this machine, by default one per core: for work that holds Python's lock.
 
-    They are started with the first work, which takes about a second, and wait for more until
-    `close`. Each uses one core. A script must call this below `if __name__ == "__main__":`, because
-    Python starts processes by importing the script again.
+    They start with the first work, which takes about a second, and wait for more until `close`. A
+    script must call this below `if __name__ == "__main__":`, since each process imports it again.
     """
 
     def __init__(self, processes: int | None = None) -> None:
@@ -410,8 +408,7 @@ def safe_import_path(**environment: str) -> Iterator[None]:
     """Prevent processes started inside from importing modules of the current folder at start-up.
 
     A file there, such as a `random.py`, would be imported in place of the module of that name.
-    Multiprocessing copies our search path once the process has started, so that it finds the
-    modules that we find. The environment of processes has these changes.
+    The environment of processes has these changes.
     """
     changes = {"PYTHONSAFEPATH": "1", **environment}
     with _environment_lock:

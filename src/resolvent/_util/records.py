@@ -26,9 +26,8 @@ def to_builtins(
 ) -> dict[str, Any]:
     """Return attributes of a record as JSON values, by default all fields.
 
-    `names` are the JSON names of attributes that have another one; attributes in `optional` are
-    omitted if they are None. Records inside are written by their `as_dict`, if they have one, and
-    numbers that are not finite as None.
+    `names` are other names for JSON; attributes in `optional` are omitted if they are None. Records
+    inside are written by their `as_dict`, and numbers that are not finite as None.
     """
     if attributes is None:
         attributes = (

@@ -199,8 +199,7 @@ def check_completeness(
     """Check the paper's three conditions on traces, with the machine as the target.
 
     `unknown` are the states with labels that the machine does not know. Conflict convergence is
-    checked for each label sequence and state (docs/decisions/evaluation.md), not for each pair of
-    sequences.
+    checked for each label sequence and state (docs/decisions/evaluation.md).
     """
     machine = steps.machine
     tree = _core.build_history_tree(nontrivial_labels(steps), offsets)

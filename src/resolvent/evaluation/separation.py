@@ -136,8 +136,7 @@ class VaryingOutputs:
     """The observed outputs of queries whose output varies: entries, by state and query.
 
     An entry is a `row` of the observed outputs; `column` is the index of its query in `queries`.
-    If a state has several outputs to one query, which only noise allows, the entry is the most
-    frequent one, of equals the first.
+    With noise, it is the most frequent output of a state to the query, of equals the first.
     """
 
     def __init__(self, machine: Machine, outputs: CountTable) -> None:

@@ -160,10 +160,9 @@ class StateUncertainty:
 class Belief:
     """Probability of each state of each machine of a set, given the steps of an episode so far.
 
-    Call `reset` with the label of an episode's first observation; with each step, call `weigh` and
-    then `read`.
-    `machines.state_uncertainty` holds the rates of wrong labels and the probabilities of hidden
-    initial states; if it is empty, the belief is in one state, unless none explains the outputs.
+    Call `reset` with the label of an episode's first observation, and with each step `weigh` and
+    then `read`. `machines.state_uncertainty` holds the rates of wrong labels and the probabilities
+    of hidden initial states; if it is empty, the belief is in one state.
     """
 
     def __init__(self, machines: "Machines") -> None:

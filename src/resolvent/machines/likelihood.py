@@ -71,9 +71,8 @@ def output_probabilities(
 ) -> _Reals:
     """Return the probability of outputs in these states for these queries.
 
-    All are codes of the machine, −1 for unknown ones; where the machine has no output, the
-    probability is nan. An output that is the same in every state has its total count; one
-    without a count has the count 1.
+    All are codes of the machine, −1 for unknown ones; without an output the probability is nan. A
+    constant output has its total count, and one without a count the count 1.
     """
     row = machine.output_rows(states, queries)
     constant = positions(machine.constant_query, queries)
@@ -319,9 +318,8 @@ def _adaptive(
 ) -> float:
     """Return the bits of symbols under an adaptive code with one distribution for each context.
 
-    It is their probability under a Dirichlet prior, so their order makes no difference. The
-    prior counts of `symbols` symbols are 0.5 each, but together at most 1, so that a new
-    symbol costs no more than naming it.
+    It is their probability under a Dirichlet prior with a count of 0.5 for each of the `symbols`,
+    but together at most 1, so that a new symbol costs no more than naming it.
     """
     prior = min(_MAX_PRIOR, 1 / symbols)
     pairs, count = np.unique(context * symbols + symbol, return_counts=True)

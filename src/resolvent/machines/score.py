@@ -77,9 +77,8 @@ class Bin(NamedTuple):
 class PredictionSums:
     """Sums of predicted probabilities and observed outputs, for log loss and calibration.
 
-    `loss` is the sum of −ln p over the steps with a prediction, p being the probability of the
-    observed output. `bins` split those steps by the probability of the most likely output. Both
-    are in billionths.
+    `loss` is the sum of −ln p of the observed outputs that were predicted, and `bins` split their
+    steps by the probability of the most likely output; both in billionths.
     """
 
     loss: int = 0

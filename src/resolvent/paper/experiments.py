@@ -101,9 +101,8 @@ def run_ours(traces: TraceSet, *, seed: int, time_limit: float, strategy: str) -
 class Method(NamedTuple):
     """A method of the comparison: its title in tables, its function, and options of it.
 
-    The function gets traces and a time limit, and what `takes` names: a "seed", or the number of
-    "states" of the task, its end included. `require` imports what the method needs, or raises
-    `MissingExtra`.
+    The function gets traces, a time limit, and what `takes` names: a "seed", or the number of
+    "states" of the task. `require` imports what the method needs, or raises `MissingExtra`.
     """
 
     title: str

@@ -128,12 +128,7 @@ class Results:
 
 
 class Store:
-    """A folder of results that runs are added to; created if missing.
-
-    Raises:
-        ResolventError: when the folder holds something else, or results of another
-            version, other settings or another machine.
-    """
+    """A folder of results of one version, settings and machine, to add runs to; or an error."""
 
     def __init__(self, folder: Path, settings: dict[str, Any], command: str) -> None:
         self.folder = folder

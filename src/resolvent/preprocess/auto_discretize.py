@@ -67,11 +67,8 @@ def auto_discretize(traces: TraceSet, outputs: Iterable[str] | None = None) -> D
     saves more than its position costs. Then edges are moved to their best positions, and
     superfluous ones removed.
 
-    Args:
-        traces: The traces to learn from; 5,000 to 20,000 steps of them are used. The numbers are
-            in observations, or in actions if these are the inputs of a log.
-        outputs: The outputs to predict, as in `infer`; by default those of `infer`, and the ends
-            of episodes.
+    The numbers are in observations, or in actions if these are the inputs of a log. `outputs` are
+    by default those of `infer`, and the ends of episodes.
     """
     options = Discretizer(of=ACTION if len(traces.observations) == 1 else OBSERVATION)
     content = numbers_in(traces, options.of)

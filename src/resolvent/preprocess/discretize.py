@@ -283,9 +283,8 @@ class Number:
 class Content:
     """The numbers in observations that may be discretized, and the shape around them.
 
-    Attributes:
-        sizes: The number of parts of each tuple or mapping that may contain numbers.
-        pictures: The positions and shapes of arrays with too many numbers.
+    `sizes` are the numbers of parts of tuples and mappings that may contain numbers, `pictures` the
+    positions and shapes of arrays with too many of them.
     """
 
     numbers: list[Number] = field(default_factory=list)

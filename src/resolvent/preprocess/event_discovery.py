@@ -56,10 +56,9 @@ def label_candidates(
 ) -> Iterator[list[LabelCandidate]]:
     """Yield groups of labelings with which machines may explain all outputs, the best groups first.
 
-    Choose from the first group that has such machines; if several candidates of the group have,
-    the one with the shortest machines. First come a few events, then each observation or each
-    action as a label, then each pair of both: if that fails, too, no labels of these traces explain
-    them. Labels recorded in the traces are ignored.
+    Choose from the first group that has such machines, the candidate with the shortest ones. First
+    come a few events, then each observation or action as a label, then each pair of both: if that
+    fails, too, no labels explain these traces. Recorded labels are ignored.
     """
     if len(traces) == 0:
         raise TraceError("there are no traces to find events in: collect or read at least one")
@@ -69,7 +68,10 @@ def label_candidates(
         raise OptionError(f"effort is {effort}: choose a number above 0")
     timing = LabelTiming.CURRENT_WITH_INITIAL
     finest = LabelCandidate(LabelingFunction("action+observation"), timing)
-    if not _contradict(finest.labeling.transform(traces), outputs):  # else fewer labels do, too
+    labeled = finest.labeling.transform(traces)
+    histories = Histories.of(labeled, timing)
+    samples = (output_samples(labeled, histories, predicts) for predicts in outputs)
+    if all(find_contradiction(rows) is None for rows in samples):  # else fewer labels fail, too
         for candidate in event_candidates(traces, outputs, SearchOptions(seed, effort, in_time)):
             yield [candidate]
         yield [
@@ -78,13 +80,6 @@ def label_candidates(
             if _varies(traces, reads)
         ]
     yield [finest]
-
-
-def _contradict(traces: TraceSet, outputs: Sequence[str]) -> bool:
-    """Return whether steps with the same label history have different outputs."""
-    histories = Histories.of(traces, LabelTiming.CURRENT_WITH_INITIAL)
-    samples = (output_samples(traces, histories, predicts) for predicts in outputs)
-    return any(find_contradiction(rows) is not None for rows in samples)
 
 
 def event_candidates(

@@ -30,9 +30,8 @@ _PRIOR_COUNT: Final = 0.1  # count of each output before the first step: outputs
 class EventSteps:
     """Steps that read a source, which may be an event, and then answer a query.
 
-    `source` and `output` are codes, `NONE` if nothing is read, or if the query has only one
-    output. `query_of` is the query of each output. The second half of the `n_sources` are those
-    at the start of episodes, which may have other effects than after a step.
+    `source` and `output` are codes, `NONE` if nothing is read, or if the query has one output.
+    `query_of` is the query of each output. The second half of the sources are those of starts.
     """
 
     source: Codes

@@ -1,11 +1,10 @@
 """Reduction: blank out rows of samples that the search for a machine does not need.
 
-Input: `SampleSet` or `Histories`. Output: a smaller one, and a record of the removed parts,
-which the machine gets back. Redundant alphas have one output everywhere. Trivial labels change
-no state; `assess_labels` tests this by deleting them. A contradiction proves that a label is
-needed. The absence of contradictions proves little, since most histories occur once: a label is
-dropped only if its deletion made histories equal and their outputs agreed
-(docs/decisions/preprocess.md).
+Input: `SampleSet` or `Histories`. Output: a smaller one, and a record of the removed parts, which
+the machine gets back. Redundant alphas have one output everywhere. Trivial labels change no state;
+`assess_labels` tests this by deleting them. A contradiction proves that a label is needed. The
+absence of contradictions proves little, since most histories occur once: a label is dropped only if
+its deletion made histories equal and their outputs agreed (docs/decisions/preprocess.md).
 """
 
 from collections.abc import Callable, Iterable
@@ -181,11 +180,9 @@ def assess_labels(
 ) -> tuple[TrivialityTest, ...]:
     """Return for every label whether the machine of these samples can do without it.
 
-    "No event" is trivial unless its deletion proves otherwise. Samples that contradict each
-    other with all labels prove nothing.
-
-    Other labels than "no event" are tested if `beyond_no_event`, and until `in_time` returns
-    False. `among` marks the traces to use; all if None.
+    "No event" is trivial unless its deletion proves otherwise. Others are tested if
+    `beyond_no_event`, and until `in_time` returns False; samples that contradict each other with
+    all labels prove nothing. `among` marks the traces to use; all if None.
     """
     numbers = np.arange(len(samples.offsets) - 1)
     if among is not None:

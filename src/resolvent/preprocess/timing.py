@@ -1,9 +1,8 @@
 """Label timing: the labels that a machine has read when it predicts a step. Applied only here.
 
-By the paper's definition of a resolvent, the machine reads l_1 … l_t before it answers
-(o_t, a_t); by its printed samples and its supplement algorithm, l_0 … l_{t-1}.
-`labels_read` applies a timing to traces, `LabelReader` to live steps. See
-docs/decisions/preprocess.md.
+By the paper's definition of a resolvent, the machine reads l_1 … l_t before it answers (o_t, a_t);
+by its printed samples and its supplement algorithm, l_0 … l_{t-1}. `labels_read` applies a timing
+to traces, `LabelReader` to live steps. See docs/decisions/preprocess.md.
 """
 
 from enum import StrEnum

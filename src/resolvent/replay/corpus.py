@@ -322,11 +322,8 @@ def scan_corpus(
     """Return all traces as machines see them, under common codes.
 
     `workers` scan files once, unless `known` is a corpus of the same files, such as that of the
-    inference. A `TableWarning` lists the skipped parts of damaged files.
-
-    Raises:
-        DamagedFile: when nothing is left.
-        ModelError: when the traces have no column that a machine predicts.
+    inference. A `TableWarning` lists the skipped parts of damaged files; `DamagedFile` says that
+    nothing is left, and `ModelError` that traces lack a column that a machine predicts.
     """
     shards: TraceSource = InMemorySource([traces]) if isinstance(traces, TraceSet) else traces
     shards, rounding = machines.preprocessor.transform_source(shards), rounding_of(machines)

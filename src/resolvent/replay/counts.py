@@ -236,9 +236,8 @@ class MachineCounts:
     `outputs` has a row for each state, query and output, sorted by these, with the number of
     occurrences and an example trace. State −1 is unknown. Traces conflict if a query has several
     outputs in a state. `transitions` has a row for each state and label; output −1 means that the
-    machine has no target, so that the state is unknown after it. `unqueried` is the number of steps
-    without a query to a supplemented machine, because the state of the Transition Machine is
-    unknown.
+    machine has no target, so that the state is unknown after it. `unqueried` counts the steps
+    without a query to a supplemented machine: the Transition Machine's state is unknown.
     """
 
     outputs: Rows

@@ -21,10 +21,9 @@ from resolvent.traces.vocabulary import codes_of, distinct_pairs
 class StepQueries:
     """The query to a machine at every step of some traces, in its own codes.
 
-    `labels` are read before the step: −1 for none, the number of labels or more for one that
-    the machine does not know. `states` are −1 where not known, `queries` −1 where the machine
-    never met the observation or action. `outputs` are those of the traces: the number of outputs
-    for one that the machine does not know.
+    `labels` are read before the step: −1 for none, the number of labels or more for an unknown one.
+    `states` and `queries` are −1 where not known. `outputs` are those of the traces: the number of
+    outputs for an unknown one.
     """
 
     machine: Machine

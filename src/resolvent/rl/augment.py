@@ -191,11 +191,10 @@ class AugmentObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstr
 class VectorAugmentObservation(gym.vector.VectorWrapper):
     """`AugmentObservation` for a vector environment: all machines step at once.
 
-    Modes, labels, unseen labels and knowledge are the same. All autoreset modes work. In
-    next-step mode the call after an episode's end resets that environment's machines. In
-    same-step mode `infos["final_obs"]` is augmented too, and `infos["final_info"]` has the
-    states and the knowledge at the end. In disabled mode `options["reset_mask"]` says which
-    machines to reset.
+    Modes, labels, unseen labels and knowledge are the same. All autoreset modes work. In next-step
+    mode the call after an episode's end resets that environment's machines. In same-step mode
+    `infos["final_obs"]` is augmented too, and `infos["final_info"]` has the states and the
+    knowledge at the end. In disabled mode `options["reset_mask"]` says which machines to reset.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> house = gym.make("resolvent/House-v0")

@@ -128,10 +128,9 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
 
     `gamma` is that of the learner, by default the plan's.
 
-    Put it around `AugmentObservation` with the plan's machines, or around the environment
-    itself, for recurrent learners: then it finds labels by `labels`, `labeling_fn` and
-    `observation_fn`. `info["unshaped_reward"]` is the reward of the environment. Collect traces
-    without this wrapper.
+    Put it around `AugmentObservation` with the plan's machines, or around the environment itself,
+    for recurrent learners: then it finds labels by `labels`, `labeling_fn` and `observation_fn`.
+    `info["unshaped_reward"]` is the reward of the environment. Collect traces without this wrapper.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> env = gym.make("resolvent/House-v0")

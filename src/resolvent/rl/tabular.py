@@ -33,9 +33,8 @@ UNKNOWN, GOES_ON, ENDS = range(3)  # values of `CounterfactualSteps.outcome`
 class TabularView:
     """A tabular environment, and the form in which its observations reach the agent.
 
-    They have the states of a pair of machines (`augmented`), or are the last few (`stack`), or
-    unchanged. The codes are then (observation, transition state, reward state), the observations,
-    or the observation.
+    They have the states of a pair of machines (`augmented`, with the codes observation, transition
+    state, reward state), or are the last few (`stack`), or unchanged.
     """
 
     world: TabularEnv

@@ -128,9 +128,8 @@ class VectorStep:
     """The meaning of one call of `step` for each environment.
 
     `stepped` marks the environments that took a step, `started` those whose returned observation
-    begins an episode, and `begins` says whether there are any. `labels` holds, where stepped, the
-    label of the next observation, and `first_labels`, where started, that of the episode's first
-    observation; elsewhere they are undefined. Labels are as the environments spell them.
+    begins an episode, and `begins` says whether there are any. `labels` are, where stepped, those
+    of next observations, `first_labels`, where started, those of first ones, as spelled there.
     """
 
     stepped: Mask
@@ -239,8 +238,7 @@ def one_environment(envs: VectorEnv) -> Iterator[AnyEnv]:
     """Yield one single environment whose attributes stand for those of all.
 
     If the environments live in other processes, it is a new one, closed afterwards: a missing
-    attribute would end those processes. A vector environment without single ones is yielded
-    itself.
+    attribute would end those processes. A vector environment without single ones is yielded itself.
     """
     inner = envs.unwrapped
     if isinstance(inner, gym.vector.SyncVectorEnv):

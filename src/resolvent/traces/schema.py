@@ -116,10 +116,9 @@ def check_same_columns(names: Iterable[str], expected: Iterable[str], called: st
 class TableSchema:
     """The columns of a table that hold traces; most fields are arguments of `read_table`.
 
-    Attributes:
-        layout: "table", as for `read_table`; "log", as for `read_log`, where labels are the actions
-            before them; or "traces", that of Parquet files of traces.
-        constants: Outputs that have one value in a file, also in rows that are no steps.
+    `layout` is "table", as for `read_table`; "log", as for `read_log`, where labels are the actions
+    before them; or "traces", that of Parquet files of traces. `constants` are outputs that have one
+    value in a file, also in rows that are no steps.
     """
 
     episode: ColumnNames | None = None

@@ -30,11 +30,8 @@ _READERS = 2  # number of threads that read shards ahead of the caller
 class SkippedRows:
     """Rows of a shard that are skipped because files are damaged.
 
-    Attributes:
-        rows: Number of rows of the shard, if all of it is skipped and the number is known.
-        whole: Whether all of it is skipped.
-        first: Whether its first episode is, which may begin in a damaged shard.
-        last: Whether its last episode is, which may continue in one.
+    That is the `whole` shard, with its number of `rows` if it is known; or its `first` episode,
+    which may begin in a damaged shard, or its `last` one, which may continue in one.
     """
 
     shard: str
@@ -53,11 +50,8 @@ class SkippedRows:
 class ShardFacts(NamedTuple):
     """Facts that the first read of a shard finds, for all later reads.
 
-    Attributes:
-        leading_rows: Number of rows at its beginning that belong to an episode of an earlier
-            shard; None if that is unknown.
-        is_sorted: Whether its other rows are in order, so that the column that orders them need
-            not be read again.
+    Its `leading_rows`, None if unknown, belong to an episode of an earlier shard; if the others are
+    sorted, the column that orders them need not be read again.
     """
 
     skipped: SkippedRows | None = None

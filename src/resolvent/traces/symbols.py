@@ -1,8 +1,7 @@
 """Symbols and labels: any observation, action or set of events → one hashable value.
 
-A symbol is a bool, int, finite float, string, or a tuple of symbols, so that it
-survives JSON. A label is a frozenset of proposition names; the empty set is
-"no event".
+A symbol is a bool, int, finite float, string, or a tuple of symbols, so that it survives JSON. A
+label is a frozenset of proposition names; the empty set is "no event".
 """
 
 import enum

@@ -1,9 +1,8 @@
 """A set of traces as columns: integer codes over vocabularies.
 
-The steps of all traces are stored one after another. Trace `i` owns steps
-`offsets[i]:offsets[i + 1]` of `action_codes` and of each of `columns`, and one
-position more of `observation_codes` and `label_codes`, from
-`offsets[i] + i` on.
+The steps of all traces are stored one after another. Trace `i` owns steps `offsets[i]:offsets[i +
+1]` of `action_codes` and of each of `columns`, and one position more of `observation_codes` and
+`label_codes`, from `offsets[i] + i` on.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -74,9 +74,8 @@ class ProgressBar:
     ) -> None:
         """Show the current work and the fraction done; costs a look at the clock.
 
-        The pace is measured from the start of each stage, named by the text unless `stage` is
-        given. The remaining time is shown for `steady` work only. With an unknown fraction, None,
-        the line has no bar.
+        The pace is measured from the start of each stage, by default named by the text. Only
+        `steady` work shows the remaining time. With an unknown fraction, None, there is no bar.
         """
         now = time.monotonic()
         if not self._is_wanted:

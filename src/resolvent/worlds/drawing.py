@@ -32,11 +32,10 @@ PALETTE: tuple[Color, ...] = (
 class Picture:
     """A grid, the things on it, the agent, and captions for unobserved facts.
 
-    `things` are the names of what lies on cells; `legend` gives every name its
-    letter. Cells in `solid` are walls, or impassable now; `walls` are pairs of
-    neighboring cells with a wall between them, so that a door is a gap.
-    `colors` are those of names, and otherwise taken from a palette in turn. `text` replaces
-    the drawing of the grid as text.
+    `things` are the names of what lies on cells; `legend` gives every name its letter. Cells in
+    `solid` are walls, or impassable now; `walls` are pairs of neighboring cells with a wall between
+    them, so that a door is a gap. `colors` are those of names, and otherwise taken from a palette
+    in turn. `text` replaces the drawing of the grid as text.
 
     >>> picture = Picture(1, 3, (0, 0), {(0, 2): "key"}, {"key": "K"}, captions=("hand empty",))
     >>> print(picture.ansi())
@@ -114,8 +113,7 @@ def _grid_text(picture: Picture) -> str:
     """Draw the grid with a frame.
 
     Cells have odd places in a lattice, frame and walls even ones. An even row or column without
-    any wall is omitted, so that cells are adjacent. A cell takes two characters, a filler and its
-    letter; so does a column of walls.
+    walls is omitted. A cell takes two characters, a filler and its letter; so do walls.
     """
     lines = np.zeros((2 * picture.rows + 1, 2 * picture.columns + 1), bool)
     lines[[0, -1], :] = True

@@ -1,9 +1,8 @@
 """Grids with a Transition Machine and a Reward Machine behind them: a seed → tables.
 
-Cells (x, y) run from 0 to `size` on both axes; an observation is x·(size+1) + y.
-The TM decides which labeled cells are impassable, the RM the reward of a label;
-both read the label of the cell after each step, also when the agent stayed there,
-as the authors' generator does.
+Cells (x, y) run from 0 to `size` on both axes; an observation is x·(size+1) + y. The TM decides
+which labeled cells are impassable, the RM the reward of a label; both read the label of the cell
+after each step, also when the agent stayed there, as the authors' generator does.
 
 That makes a Det-POMDP: the next cell depends on (cell, TM state, action), the reward of its
 label on the RM state, and so the reward of a step is a function of

@@ -89,10 +89,9 @@ class _PhaseGridRules(Rules[_GridState]):
 class PhaseGrid(World):
     """Visit cells in the order of the task; only the current cell is visible.
 
-    The task is Coffee → Stair on the 3×3 grid, Coffee → Sofa → Stair on 4×4, and
-    Coffee → Sofa → TV → Stair on 5×5. The last cell ends the episode with the reward 1;
-    the progress is not observed. Episodes begin on any cell, and its label
-    does not count until it is read again.
+    The task is Coffee → Stair on the 3×3 grid, Coffee → Sofa → Stair on 4×4, and Coffee → Sofa → TV
+    → Stair on 5×5. The last cell ends the episode with the reward 1; the progress is not observed.
+    Episodes begin on any cell, and its label does not count until it is read again.
 
     Memory: one TM state, since no transition depends on the task; one RM state for each
     cell of the task.
@@ -206,10 +205,9 @@ class _OfficeRules(Rules[_OfficeState]):
 class Office(World):
     """Run an errand in an office of twelve rooms, seeing only your position.
 
-    `task="coffee"` fetches coffee to the office and `"mail"` the mail, `"both"`
-    both in any order, `"patrol"` goes to a, b, c and d in this order. Finishing
-    ends the episode with the reward 1, walking into a plant without. Fetched things and
-    visited positions are not observed.
+    `task="coffee"` fetches coffee to the office and `"mail"` the mail, `"both"` both in any order,
+    `"patrol"` goes to a, b, c and d in this order. Finishing ends the episode with the reward 1,
+    walking into a plant without. Fetched things and visited positions are not observed.
 
     Memory: one TM state, since no transition depends on the errand. RM states are the
     progress of the errand: 2 for coffee or mail, 4 for both, 4 for the patrol.
@@ -300,10 +298,9 @@ class TMaze(World):
     The corridor has `length` steps. Turning at the junction ends the episode,
     with the reward 1 in the direction of the cue, which is visible at the start only.
 
-    Memory: two TM states, one for each cue, since going back shows it again; the
-    RM needs one state, as it is supplemented with the TM's. The cue is the
-    label of the first observation, so labels are read from the first one on:
-    infer with `timing="current-with-initial"`.
+    Memory: two TM states, one for each cue, since going back shows it again; the RM needs one
+    state, as it is supplemented with the TM's. The cue is the label of the first observation, so
+    labels are read from the first one on: infer with `timing="current-with-initial"`.
 
     >>> maze = TMaze(5)
     >>> maze.machines().transition.states, str(maze.timing)

@@ -186,10 +186,9 @@ class Cookie(World):
     Memory: 8 TM states, the corner of the last cookie and whether it has been
     eaten (5 with `cookies=1`); one RM state, since a cookie that can be eaten is visible.
 
-    With `published=True` the corner is random, and labels are as published: the
-    room and its detected contents, whenever they change. Then there are 4 TM states: no
-    cookie, one in either room, one in the north, one in the south. The published world
-    also has `slip=0.05`.
+    With `published=True` the corner is random, and labels are as published: the room and its
+    detected contents, whenever they change. Then there are 4 TM states: no cookie, one in either
+    room, one in the north, one in the south. The published world also has `slip=0.05`.
 
     >>> machines = Cookie().machines()
     >>> machines.transition.states, machines.reward.states
@@ -325,12 +324,11 @@ class _PublishedTwoKeysRules(_DetectorRules, _TwoKeysRules):
 class TwoKeys(World):
     """Fetch two keys, one at a time, to open two doors in a row and reach the goal.
 
-    The keys lie in two of four corners, `keys`, of the rooms north and south of a
-    hallway. An agent with an empty hand takes up a key on its cell; the key opens
-    the next door and is gone. The goal ends the episode with reward 1. The agent sees its
-    cell, whether it carries a key, keys in the same room, and from the east room
-    which doors are closed. Taking up a key, opening a door and reaching the goal
-    are the events. `gym.make` truncates episodes after 5,000 steps.
+    The keys lie in two of four corners, `keys`, of the rooms north and south of a hallway. An agent
+    with an empty hand takes up a key on its cell; the key opens the next door and is gone. The goal
+    ends the episode with reward 1. The agent sees its cell, whether it carries a key, keys in the
+    same room, and from the east room which doors are closed. Taking up a key, opening a door and
+    reaching the goal are the events. `gym.make` truncates episodes after 5,000 steps.
 
     Memory: 4 TM states, for the keys not taken yet, which are no longer observed
     once the agent has left the room; with the observed hand, they also determine the

@@ -239,10 +239,9 @@ class Mechanics:
     ) -> TraceSet:
         """Walk at random from the given states until each episode ends.
 
-        Actions come from the generator as `Discrete.sample` draws them, and slips from `chance`, so
-        that stepping an environment with both gives the same traces; `chance` is left as if exactly
-        these steps had been made. Gymnasium's `time_limit` calls an episode truncated even when it
-        also ends in its last step; `max_steps` does not.
+        Stepping an environment with both generators gives the same traces: actions come as from
+        `Discrete.sample`, slips from `chance`, which is left as after these steps. Gymnasium's
+        `time_limit` calls an episode truncated even when it ends in its last step.
         """
         if chance is None:
             chance = np.random.default_rng(0)

@@ -28,12 +28,11 @@ _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class RandomWorld(World):
     """A grid whose labels open and close cells, and give rewards, by two hidden machines.
 
-    The same `world_seed` draws the same world, whose machines are minimal and can
-    be distinguished by walking; the other arguments are those of the paper. With
-    `path` the world is read from a file instead, one that `save` wrote or that the
-    paper's authors publish. Coordinates run from 0 to `size`, and an observation
-    is x·(size+1) + y. Episodes begin on cells with two even coordinates, end when
-    the Reward Machine does, and have no step limit.
+    The same `world_seed` draws the same world, whose machines are minimal and can be distinguished
+    by walking; the other arguments are those of the paper. With `path` the world is read from a
+    file instead, one that `save` wrote or that the paper's authors publish. Coordinates run from 0
+    to `size`, and an observation is x·(size+1) + y. Episodes begin on cells with two even
+    coordinates, end when the Reward Machine does, and have no step limit.
 
     Memory: all `tm_states`, and all `rm_states` but the terminal one.
 

@@ -56,9 +56,8 @@ class OutputTally(GroupedCounts):
 class Steps:
     """The steps of traces in order: the query and output of each, and the labels read before.
 
-    A query is an observation and the action taken there. `sequence` stands for the labels read
-    before a step without "no event", `full_sequence` for all of them. `outputs` are the columns
-    that machines should predict.
+    `sequence` stands for the labels read before a step without "no event", `full_sequence` for all
+    of them. `outputs` are the columns that machines should predict.
     """
 
     traces: TraceSet

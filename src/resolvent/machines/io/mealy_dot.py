@@ -4,9 +4,8 @@ There are two kinds of input. Labels, written `label:door&key`, change the state
 output `ok`. Queries, written `ask:OBSERVATION:ACTION`, keep it and have the machine's output.
 Unseen transitions and outputs have no edge; in a complete Mealy machine their output is `unseen`.
 
-Names are escaped as in URLs, since one reader splits an edge's label at every slash, and the
-other ends it at the first quote. An unquoted name is a JSON value if it parses as one, else a
-string.
+Names are escaped as in URLs, since one reader splits an edge's label at every slash, and the other
+ends it at the first quote. An unquoted name is a JSON value if it parses as one, else a string.
 """
 
 import json

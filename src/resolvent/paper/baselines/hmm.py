@@ -41,13 +41,12 @@ def hmm(
     one more than a Reward Machine of the same task has: 3, 4 and 5 on the three phase
     grids, whose Reward Machines have 2, 3 and 4 states.
 
-    Actions are omitted. The hidden state is a state of the automaton, called a
-    layer, and an observation; the observation and, at the end, the completion are emitted.
-    Transitions start as the empirical chain over observations, once in every layer, with a
-    small mass on all others; then the likelihood is raised until it hardly changes.
-    `distill` describes how the automaton is read off. Random guesses with restarts and further
-    thresholds are departures from the publication that find more automata
-    (docs/decisions/worlds-and-paper.md).
+    Actions are omitted. The hidden state is a state of the automaton, called a layer, and an
+    observation; the observation and, at the end, the completion are emitted. Transitions start as
+    the empirical chain over observations, once in every layer, with a small mass on all others;
+    then the likelihood is raised until it hardly changes. `distill` describes how the automaton is
+    read off. Random guesses with restarts and further thresholds are departures from the
+    publication that find more automata (docs/decisions/worlds-and-paper.md).
 
     Args:
         traces: Traces of a random policy; rewards are 0 except in the last step.
@@ -142,8 +141,7 @@ class Attempt:
     """The result from one initial guess.
 
     `published` is the contradiction at the published threshold, if any; `of_pairs` says that
-    the threshold applied to shares of `pair_shares`, not to probabilities; without a machine,
-    `wrong_rewards` is None.
+    the threshold applied to `pair_shares`, not to probabilities.
     """
 
     fit: Fit
@@ -158,9 +156,8 @@ class Attempt:
     def of(cls, traces: TraceSet, task: FinalRewardTask, fit: Fit, seconds: float) -> "Attempt":
         """Distill at the first threshold whose automaton predicts fewest rewards wrongly.
 
-        The published one comes first, then higher ones of the same probabilities. Then
-        come thresholds on each transition's share of all between its two observations: a
-        rarely left state may have likely transitions that are wrong, but their share is small.
+        First come the published one and higher ones of the same probabilities, then those of
+        `pair_shares`: wrong transitions of a rarely left state may be likely, of a small share.
         """
         attempts: list[Attempt] = []
         for of_pairs, threshold in product((False, True), _THRESHOLDS):

@@ -183,9 +183,8 @@ def _parts(
 class Fit:
     """The result of expectation-maximization.
 
-    `counts` is the expected number of each transition, by hidden state before and after, and
-    `log_likelihood` that of all steps. Both are those of the probabilities before the last
-    update, for which no further pass is needed.
+    `counts` is the expected number of each transition, by hidden state before and after. These and
+    the log-likelihood are those of the probabilities before the last update.
     """
 
     counts: Numbers
@@ -207,10 +206,9 @@ def baum_welch(
 ) -> Fit:
     """Improve the transitions of a hidden Markov model until they hardly change.
 
-    It has converged when three numbers are below the tolerance: the largest change
-    of a row of the transitions (its absolute changes summed) over the number of
-    states, the same of the emissions, which never change here, and the relative
-    change of the log-likelihood.
+    It has converged when two numbers are below the tolerance: the largest change of a row of the
+    transitions (in absolute value) over the number of states, and the relative change of the
+    log-likelihood.
     """
     size, source = len(guess), expectation.source
     probabilities = guess[source, expectation.target]

@@ -54,9 +54,8 @@ class Outcome:
     """The result of one method on some traces.
 
     Methods that learn a task return an `EdgeRewardMachine`, a method that learns both machines a
-    `MachinePair`. A run that reached its limit has the status "time limit", and its best machine
-    so far if any. `details` are JSON values specific to the method, such as the number of
-    variables.
+    `MachinePair`. A run that reached its limit has the status "time limit", and its best machine so
+    far if any. `details` are JSON values specific to the method, such as the number of variables.
     """
 
     method: str

@@ -63,9 +63,8 @@ def read_traces(
     labels are those in its infos, or the result of `labeling_fn(observation)` or
     `labeling_fn(observation, action, next_observation)`, if given.
 
-    Further columns that were written with the traces come back. `columns` names others to
-    read: columns of a Parquet table, keys of the lines beside `"rewards"`, or infos of a
-    Minari dataset.
+    Further columns that were written with the traces come back. `columns` names others to read:
+    columns of a Parquet table, keys of the lines beside `"rewards"`, or infos of a Minari dataset.
     """
     check_arguments(read_traces, locals(), leaving=["columns"])
     column_names = check_column_names(columns)

@@ -285,11 +285,8 @@ class StoredShards(ByValue):
     def leading_rows(self, shards: Sequence[int], *, skips_damaged: bool = False) -> dict[int, int]:
         """Return the number of leading rows by shard that belong to an episode of the one before.
 
-        Reads the columns that identify episodes, and keeps a hash of each episode.
-
-        Raises:
-            TraceError: when rows of an episode in these shards are not consecutive.
-            DamagedFile: when a shard cannot be read, unless `skips_damaged`.
+        Reads the columns that identify episodes, and keeps a hash of each. Raises `TraceError` when
+        rows of an episode are not consecutive, and `DamagedFile` unless `skips_damaged`.
         """
         leading: dict[int, int] = {}
         hashes: list[NDArray[np.int64]] = []
