@@ -378,15 +378,17 @@ def test_a_label_never_read_leads_to_an_unknown_augmented_state() -> None:
         seen_in_fork().run(Fork("hall"), episodes=1, labeling_fn=lambda room: "new")
 
 
-def test_running_a_cyclic_plan_needs_a_step_limit() -> None:
+def test_a_cyclic_plan_ends_by_a_default_limit() -> None:
     traces = fork("right", "right", "hall") + fork("left", reward=-1.0)
     plan = planned(traces)
     stay = Fork()
     stay.action_names = ("right", "left")  # type: ignore[attr-defined]
     stay.action_space = spaces.Discrete(2)  # type: ignore[assignment]
     stay.step = lambda action: (0, 0.0, False, False, {"labels": []})  # type: ignore[method-assign]
-    with pytest.raises(rs.OptionError, match=r"goes in a circle, .* give max_steps"):
-        plan.run(stay, episodes=1)
+    runs = plan.run(stay, episodes=1)
+    assert plan.gamma ** int(runs.lengths[0]) < 1e-4
+    assert f"no limit was given, so episodes end after {runs.lengths[0]} steps" in str(runs)
+    assert runs.paid.low > -1e-2  # from then on the plan could be paid −1 in each step
     runs = plan.run(stay, episodes=2, max_steps=7)
     assert runs.lengths.tolist() == [7, 7]
     assert not runs.terminated.any()

@@ -249,6 +249,25 @@ def test_episodes_of_another_world_contradict_the_plan(lock, way_out):
     assert violation.actual < violation.least
 
 
+def test_a_plan_that_is_not_paid_its_value_says_so(way_out):
+    class Cheap(Lock):
+        def step(self, action):
+            observation, reward, *rest = super().step(action)
+            return observation, reward * 0.96, *rest
+
+    runs = way_out.run(Cheap(), episodes=2_000, seed=0)
+    assert not runs.contradicts
+    assert not runs.agrees
+    assert runs.as_dict()["paid"] == runs.paid.as_dict()
+    assert f"the plan's value, {way_out.value:.4g}, is not what was paid" in str(runs)
+    runs = way_out.run(Lock(), episodes=1_000, seed=0)
+    assert runs.agrees
+    assert runs.paid.low < way_out.value < runs.paid.high
+    # A lock that turns at the second attempt costs 0.08, and may do so in half of the episodes.
+    few = way_out.run(Lock(), episodes=5, seed=3).paid
+    assert few.high - few.low > 0.05
+
+
 def test_counterfactual_steps_are_refused(lock):
     result, traces = lock
     model = Model.of(result.machines, traces)

@@ -139,11 +139,17 @@ class RewardCounts(ByValue):
     def mean(self) -> Numbers:
         """The mean reward of each row."""
         row, reward = self.counts.row, self.rewards[self.counts.value]
+        total = np.bincount(row, reward * self.counts.count, len(self.counts))
+        return np.clip(total / self.counts.total, *self.extremes)
+
+    @cached_property
+    def extremes(self) -> tuple[Numbers, Numbers]:
+        """The least and the greatest reward of each row."""
+        row, reward = self.counts.row, self.rewards[self.counts.value]
         least, most = np.full(len(self.counts), np.inf), np.full(len(self.counts), -np.inf)
         np.minimum.at(least, row, reward)
         np.maximum.at(most, row, reward)
-        total = np.bincount(row, reward * self.counts.count, len(self.counts))
-        return np.clip(total / self.counts.total, least, most)
+        return least, most
 
     def better_known(self, other: "RewardCounts") -> "RewardCounts":
         """Return each row from whichever of the two has more counts of it."""

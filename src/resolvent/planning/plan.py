@@ -140,8 +140,12 @@ class Plan(ByValue):
 
         It is a lower bound, or for stochastic machines the expected return.
         """
-        values = self.pessimistic if self.expected is None else self.expected
-        return self.model.mean_at_starts(values)
+        return self.model.mean_at_starts(self.values)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The value of each augmented state, as in `value`."""
+        return self.pessimistic if self.expected is None else self.expected
 
     @property
     def bound(self) -> float:

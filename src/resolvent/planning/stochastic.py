@@ -11,10 +11,12 @@ from typing import Final
 
 import numpy as np
 
+from resolvent._util.math import powers
 from resolvent.planning.confidence import Numbers, Rows
 from resolvent.planning.deterministic import discounted_sum
 from resolvent.planning.model import Model
 from resolvent.planning.step_table import NOT_KNOWN, Flags
+from resolvent.traces.vocabulary import Codes
 
 _DIRECTIONS: Final = 40  # maximum number of Krylov vectors before a restart
 _CHECK_EVERY: Final = 8  # number of Krylov vectors between two checks of the residual
@@ -243,3 +245,35 @@ def policy_value(process: DecisionProcess, policy: Rows, gamma: float) -> Number
     surely_ends = ~chain.can_reach(~may_end | np.isneginf(chain.reward))
     remaining = chain.within(surely_ends & ~is_over)
     return np.where(surely_ends, remaining.value(1.0, np.zeros(process.states)), -np.inf)
+
+
+def possible_returns(
+    model: Model, policy: Codes, value: Numbers, gamma: float
+) -> tuple[float, float]:
+    """Return the lowest and the highest return that one unlikely event alone can bring.
+
+    The event is a start, or an outcome of a step of the policy that differs from its expectation.
+    """
+    start = model.mean_at_starts(value)
+    least, most = float(value[model.starts].min()), float(value[model.starts].max())
+    if model.outcomes is None:
+        return least, most
+    outcomes, actions = model.outcomes, len(model.actions)
+    at = np.flatnonzero(policy[outcomes.step // actions] == outcomes.step % actions)
+    here, after = outcomes.step[at] // actions, outcomes.next_state[at]
+    first_step = np.full(len(model), -1)
+    front, depth = model.starts.astype(np.int64), 0
+    while len(front):
+        first_step[front], depth = depth, depth + 1
+        front = after[(first_step[here] == depth - 1) & (after >= 0)]
+        front = np.unique(front[first_step[front] < 0])
+    reached = np.flatnonzero((first_step[here] >= 0) & np.isfinite(value[here]))
+    at, here, after = at[reached], here[reached], after[reached]
+    weight = powers(gamma, depth + 1)[first_step[here]]
+    ahead = gamma * np.where(after >= 0, value[after], 0.0) - value[here]
+    row, reward = outcomes.reward_row[outcomes.step[at]], outcomes.reward[at]
+    lowest, highest = (
+        start + weight * (np.where(np.isnan(reward), extreme[row], reward) + ahead)
+        for extreme in outcomes.rewards.extremes
+    )
+    return min(least, *lowest.tolist()), max(most, *highest.tolist())

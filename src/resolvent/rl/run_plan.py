@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util import html as notebook
-from resolvent._util.math import powers
+from resolvent._util.math import log, powers
 from resolvent._util.records import ByValue, builtin
 from resolvent._util.text import amount
 from resolvent._util.validation import check_arguments, check_at_least
@@ -24,17 +24,21 @@ from resolvent.machines.augmented_state import states_text
 from resolvent.planning.deterministic import discounted_sum
 from resolvent.planning.plan import Plan
 from resolvent.planning.steps import acting_machines
+from resolvent.planning.stochastic import possible_returns
 from resolvent.preprocess.labeling import LabelingFunction
-from resolvent.preprocess.samples import rounded
 from resolvent.rl.augment import AugmentObservation
 from resolvent.rl.env import LivePreprocessor, check_env, time_limit, wrapper_inside
+from resolvent.rl.paid import Paid, returns_of
 from resolvent.rl.rollout import Recorder, Step, random_actions, record
 from resolvent.rl.tracker import BeliefTracker, StateTracker, tracker_of
 from resolvent.traces import TraceSet
 from resolvent.traces.symbols import symbol_text
 
-_CYCLE_STEPS: Final = 10_000
-"""Number of planned steps beyond the size of the model that count as an endless cycle."""
+_NEGLIGIBLE: Final = 1e-4
+"""Share of the discounted sum of rewards for ever that may be missing after the default limit."""
+
+_UNDISCOUNTED_STEPS: Final = 10_000
+"""Number of steps beyond the size of the model after which episodes end without discount."""
 
 _ERRORS: Final = 3
 """Number of standard errors by which a mean has to miss the bounds."""
@@ -87,6 +91,10 @@ class Runs(ByValue):
     machines, so the machines do not agree with this one.
 
     For stochastic machines, `surprises` counts the steps with an outcome that no trace had.
+
+    `paid` is the mean discounted return with its 95% interval. An episode that a step limit
+    truncated, and not the environment, may have had any rewards later. `stated` is the value that
+    the plan states, as a range. `default_limit` is the limit of steps if no other was set.
     """
 
     returns: NDArray[np.float64]
@@ -96,7 +104,19 @@ class Runs(ByValue):
     random_steps: int
     traces: TraceSet
     contradicts: tuple[BoundViolation, ...]
+    paid: Paid
+    stated: tuple[float, float]
     surprises: int | None = None
+    default_limit: int | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the plan's value is what was paid, up to three standard errors."""
+        margin = (self.paid.high - self.paid.low) / 4  # the interval is four standard errors
+        if not math.isfinite(margin):
+            return True
+        (least, most), paid = self.stated, self.paid
+        return _at_most(least, paid.high + margin) and _at_most(paid.low - margin, most)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
@@ -104,6 +124,8 @@ class Runs(ByValue):
             "episodes": len(self.returns),
             "mean_return": float(self.returns.mean()),
             "mean_discounted_return": float(self.discounted_returns.mean()),
+            "paid": self.paid.as_dict(),
+            "agrees": self.agrees,
             "mean_length": float(self.lengths.mean()),
             "terminated": int(self.terminated.sum()),
             "random_steps": self.random_steps,
@@ -131,12 +153,15 @@ class Runs(ByValue):
 
     def __str__(self) -> str:
         terminated, episodes = int(self.terminated.sum()), len(self.returns)
+        interval = f", {self.paid.interval_text}" if self.paid.interval_text else ""
         text = (
             f"{amount(episodes, 'episode')}: mean return {self.returns.mean():.4g} "
-            f"(discounted {self.discounted_returns.mean():.4g}), mean length "
+            f"(discounted {self.discounted_returns.mean():.4g}{interval}), mean length "
             f"{self.lengths.mean():.4g}; {terminated} terminated, "
             f"{episodes - terminated} truncated"
         )
+        if self.default_limit in self.lengths.tolist():
+            text += f"; no limit was given, so episodes end after {self.default_limit:,} steps"
         if self.random_steps:
             steps = amount(self.random_steps, "random step")
             text += f"; {steps} in augmented states that the plan does not know"
@@ -147,6 +172,11 @@ class Runs(ByValue):
             if len(self.contradicts) > 1:
                 text += f", and {amount(len(self.contradicts) - 1, 'more episode')} as well"
             text += "; update the machines with these episodes (runs.traces), and plan again"
+        elif not self.agrees:
+            text += (
+                f"\nthe plan's value, {self.stated[0]:.4g}, is not what was paid, "
+                f"{self.paid}: rely on what was paid"
+            )
         return text
 
 
@@ -174,25 +204,58 @@ def run(
         on_unseen = "raise" if plan.model.outcomes is None else "random"
     live = LivePreprocessor(env, plan.machines.preprocessor, labels, labeling_fn, observation_fn)
     recorder = Recorder(env, live.labeling_fn, columns, observation_fn=observation_fn)
-    actor = _PlanActor(
-        plan,
-        live,
-        recorder,
-        random_actions=random_actions(env, seed) if on_unseen == "random" else None,
-        may_cycle=max_steps is not None or time_limit(env) is not None,
-    )
-    limits = {"max_steps": max_steps, "options": options}
+    unknown_actions = random_actions(env, seed) if on_unseen == "random" else None
+    actor = _PlanActor(plan, live, recorder, unknown_actions)
+    has_limit = max_steps is not None or time_limit(env) is not None
+    default_limit = None if has_limit else _default_limit(plan)
+    limits = {"max_steps": max_steps or default_limit, "options": options}
     traces = record(env, actor, recorder, range(episodes), seed=seed, progress=progress, **limits)
+    discounted, is_exact = returns_of(traces, plan.gamma), plan.model.outcomes is None
     return Runs(
         returns_of(traces),
-        returns_of(traces, plan.gamma),
+        discounted,
         np.diff(traces.offsets),
         traces.terminated,
         actor.random_steps,
         traces,
         bound_violations(plan, traces, actor.starts),
-        None if plan.model.outcomes is None else actor.surprises,
+        Paid.of(
+            discounted,
+            missing=_missing_rewards(plan, traces, actor.truncated),
+            possible=possible_returns(plan.model, plan.policy, plan.values, plan.gamma),
+        ),
+        (plan.value, plan.value + (plan.bound if is_exact else 0.0)),
+        None if is_exact else actor.surprises,
+        default_limit,
     )
+
+
+def _default_limit(plan: Plan) -> int:
+    """Return the number of steps after which an episode has no more influence on the return.
+
+    A plan may go in a circle, also of random steps. No path without a circle is cut.
+    """
+    steps = _UNDISCOUNTED_STEPS
+    if plan.gamma < 1:
+        steps = math.ceil(log(_NEGLIGIBLE) / log(plan.gamma))
+    return len(plan.model) + steps
+
+
+def _missing_rewards(
+    plan: Plan, traces: TraceSet, truncated: set[int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least and the most that each episode could still be paid after its last step.
+
+    It is 0 for both where the environment ended the episode, or `truncated` it itself.
+    """
+    is_over = traces.terminated.copy()
+    is_over[list(truncated)] = True
+    lengths, gamma = np.diff(traces.offsets), plan.gamma
+    weight = np.where(is_over, 0.0, powers(gamma, int(lengths.max()) + 1)[lengths])
+    low, high = plan.reward_range
+    forever = min(0.0, discounted_sum(low, gamma)), max(0.0, discounted_sum(high, gamma))
+    least, most = (np.where(is_over, 0.0, rest) * weight for rest in forever)
+    return least, most
 
 
 @dataclass
@@ -200,15 +263,15 @@ class _PlanActor:
     """Acts by a plan, and records the episodes.
 
     In augmented states that the plan does not know it takes `random_actions`, or raises an error
-    without them. With `may_cycle` a limit ends episodes in which the plan goes in a circle.
+    without them. `truncated` are the episodes that the environment truncated.
     """
 
     plan: Plan
     live: LivePreprocessor
     recorder: Recorder
     random_actions: gym.Space[Any] | None
-    may_cycle: bool
     starts: list[int | None] = field(default_factory=list)
+    truncated: set[int] = field(default_factory=set)
     random_steps: int = 0
     surprises: int = 0
 
@@ -219,7 +282,7 @@ class _PlanActor:
 
     def begin(self, observation: Any, info: dict[str, Any]) -> None:
         """Read the label of a reset."""
-        self._steps = self._planned = 0
+        self._steps = 0
         self._tracker.reset(self.recorder.begin(observation, info))
         self._symbol = self.live.observations(observation)
         self._here = self._find()
@@ -231,19 +294,12 @@ class _PlanActor:
             if self.random_actions is None:
                 raise ModelError(self._unknown_text())
             self.random_steps += 1
-            self._planned = 0
             return self.random_actions.sample()
-        self._planned += 1
-        if self._planned > len(self._model) + _CYCLE_STEPS and not self.may_cycle:
-            raise OptionError(
-                f"episode {len(self.starts) - 1}, step {self._steps}: the plan goes in a circle, "
-                f"and neither the environment nor a limit ends the episode: give max_steps"
-            )
         return self.live.actions.value(self._model.actions[int(self.plan.policy[self._here])])
 
     def observe(self, observation: Any, action: Any, step: Step) -> None:
         """Read the label of a step, and count a surprise."""
-        next_observation, reward, terminated, _, info = step
+        next_observation, reward, terminated, truncated, info = step
         before = self._here
         if isinstance(self._tracker, BeliefTracker):
             self._tracker.weigh(observation, action, reward, next_observation, terminated)
@@ -251,6 +307,8 @@ class _PlanActor:
         label = self.recorder.step(action, next_observation, reward, info)
         self._tracker.step(label, bool(terminated))
         self._steps += 1
+        if truncated:
+            self.truncated.add(len(self.starts) - 1)
         if terminated:
             return
         self._symbol = self.live.observations(next_observation)
@@ -393,17 +451,6 @@ def return_bounds(plan: Plan, start: int, steps: float = math.inf) -> tuple[floa
     if math.isinf(steps):  # the plan runs in a cycle
         total = float(plan.pessimistic[start])
     return total, total
-
-
-def returns_of(
-    traces: TraceSet, gamma: float = 1.0, digits: int | None = None
-) -> NDArray[np.float64]:
-    """Return the discounted return of each episode, its rewards rounded to `digits` if given."""
-    rewards = np.array(rounded(traces.rewards, digits))
-    steps = np.arange(traces.steps) - np.repeat(traces.offsets[:-1], np.diff(traces.offsets))
-    terms = rewards[traces.reward_codes] * powers(gamma, int(steps.max(initial=0)) + 1)[steps]
-    returns: NDArray[np.float64] = np.add.reduceat(terms, traces.offsets[:-1])
-    return returns
 
 
 def bound_violations(

@@ -64,7 +64,7 @@ class Potential(ByValue):
         """
         model = plan.model
         sizes = tuple(plan.machines[name].states for name in model.states)
-        values = plan.pessimistic if plan.expected is None else plan.expected
+        values = plan.values
         if not np.isfinite(values).all():
             raise OptionError(
                 "the plan's value is infinite in some augmented states: "
