@@ -57,7 +57,10 @@ def test_acting_in_an_environment(run: Run, machines: Path, house: Path) -> None
     arguments = ("plan", machines, house, "--environment", "resolvent/House-v0", "-n", "3")
     figures = run(*arguments, "--json").json["run"]
     assert figures.pop("mean_discounted_return") == pytest.approx(BEST)
+    paid = figures.pop("paid")
+    assert [paid[name] for name in ("mean", "low", "high")] == pytest.approx([BEST] * 3)
     assert figures == {
+        "agrees": True,
         "episodes": 3,
         "mean_return": 1.0,
         "mean_length": 6.0,

@@ -259,6 +259,11 @@ class Plan(ByValue):
         seed, with "random", which is the default for stochastic machines. `progress` is called
         with the share of episodes done, after each.
 
+        `runs.paid` is the mean discounted return with its 95% interval; `print(runs)` reports a
+        plan whose value differs. If neither the environment nor `max_steps` limits episodes, they
+        are truncated where the rest could hardly matter: after the number of augmented states and
+        the steps that discount a reward to 0.0001 of it (without discount, 10,000 steps).
+
         The episodes are recorded as traces, with further `columns` as for `collect`. Those whose
         returns the plan had ruled out are in `contradicts`:
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from resolvent._util.math import erfc, exp, log, powers
 from resolvent._util.records import to_builtins
 from resolvent._util.text import amount
+from resolvent.planning.deterministic import discounted_sum
 from resolvent.preprocess.samples import rounded
 from resolvent.traces import TraceSet
 
@@ -32,6 +33,24 @@ def returns_of(
     terms = rewards[traces.reward_codes] * powers(gamma, int(steps.max(initial=0)) + 1)[steps]
     returns: NDArray[np.float64] = np.add.reduceat(terms, traces.offsets[:-1])
     return returns
+
+
+def missing_rewards(
+    traces: TraceSet, truncated: set[int], gamma: float, reward_range: tuple[float, float]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least and the most that each episode could still have been paid at its end.
+
+    It is 0 for both where the environment ended the episode, or `truncated` it itself.
+    """
+    is_over = traces.terminated.copy()
+    is_over[list(truncated)] = True
+    lengths = np.diff(traces.offsets)
+    weight = powers(gamma, int(lengths.max()) + 1)[lengths]
+    low, high = (discounted_sum(reward, gamma) for reward in reward_range)
+    least, most = (
+        np.where(is_over, 0.0, rest) * weight for rest in (min(0.0, low), max(0.0, high))
+    )
+    return least, most
 
 
 @dataclass(frozen=True)

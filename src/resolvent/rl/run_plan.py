@@ -28,7 +28,7 @@ from resolvent.planning.stochastic import possible_returns
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.augment import AugmentObservation
 from resolvent.rl.env import LivePreprocessor, check_env, time_limit, wrapper_inside
-from resolvent.rl.paid import Paid, returns_of
+from resolvent.rl.paid import Paid, missing_rewards, returns_of
 from resolvent.rl.rollout import Recorder, Step, random_actions, record
 from resolvent.rl.tracker import BeliefTracker, StateTracker, tracker_of
 from resolvent.traces import TraceSet
@@ -221,7 +221,7 @@ def run(
         bound_violations(plan, traces, actor.starts),
         Paid.of(
             discounted,
-            missing=_missing_rewards(plan, traces, actor.truncated),
+            missing=missing_rewards(traces, actor.truncated, plan.gamma, plan.reward_range),
             possible=possible_returns(plan.model, plan.policy, plan.values, plan.gamma),
         ),
         (plan.value, plan.value + (plan.bound if is_exact else 0.0)),
@@ -239,23 +239,6 @@ def _default_limit(plan: Plan) -> int:
     if plan.gamma < 1:
         steps = math.ceil(log(_NEGLIGIBLE) / log(plan.gamma))
     return len(plan.model) + steps
-
-
-def _missing_rewards(
-    plan: Plan, traces: TraceSet, truncated: set[int]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the least and the most that each episode could still be paid after its last step.
-
-    It is 0 for both where the environment ended the episode, or `truncated` it itself.
-    """
-    is_over = traces.terminated.copy()
-    is_over[list(truncated)] = True
-    lengths, gamma = np.diff(traces.offsets), plan.gamma
-    weight = np.where(is_over, 0.0, powers(gamma, int(lengths.max()) + 1)[lengths])
-    low, high = plan.reward_range
-    forever = min(0.0, discounted_sum(low, gamma)), max(0.0, discounted_sum(high, gamma))
-    least, most = (np.where(is_over, 0.0, rest) * weight for rest in forever)
-    return least, most
 
 
 @dataclass
