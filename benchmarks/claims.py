@@ -179,7 +179,7 @@ def claim_of(
     }
 
 
-def _hidden(rules: type[HiddenRules], number: int) -> gym.Env[Any, Any]:
+def hidden_world(rules: type[HiddenRules], number: int) -> gym.Env[Any, Any]:
     """Return a random world by its number, with something to be had in it."""
     rng = np.random.default_rng(number)
     while True:
@@ -209,7 +209,7 @@ def main() -> None:
         jobs += [(name, make, seed) for seed in range(*options.seeds)]
     for kind, rules in (("graphs", HiddenRules), ("offices", OfficeRules)):
         numbers = range(*getattr(options, kind))
-        jobs += [(f"{kind} {result}", partial(_hidden, rules, result), 0) for result in numbers]
+        jobs += [(f"{kind} {result}", partial(hidden_world, rules, result), 0) for result in numbers]
     counts, steps = Counter[str](), list[int]()
     for name, make, seed in jobs:
         result = claim_of(make, seed, options.budget, gamma=options.gamma)

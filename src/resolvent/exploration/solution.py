@@ -1,8 +1,9 @@
 """The result of `solve`: the plan, its machines and traces, and the reason to stop."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -17,10 +18,14 @@ from resolvent.exploration.environment import EnvironmentId
 from resolvent.exploration.stopping import Guarantee
 from resolvent.machines import Machines, load
 from resolvent.planning.plan import Plan, plan
+from resolvent.rl.paid import Paid
+from resolvent.rl.run_plan import BoundViolation
 from resolvent.traces import TraceSet, read_traces
 
 FORMAT, VERSION = "resolvent-solved", 1
 MACHINES, TRACES, POLICY, ABOUT = "machines.json", "traces.jsonl", "policy.json", "solved.json"
+
+ROUNDING: Final = 1e-9  # share of a value below which a difference is rounding
 
 
 class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,10 +53,11 @@ class About(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     ends: tuple[int, ...]
     places: tuple[int, ...] = ()
     world: EnvironmentId | None = None
+    paid: Paid | None = None
 
 
 # The fields of a solution that a folder has as they are.
-_STORED = "seed", "reward_range", "history", "point", "ends", "places", "world"
+_STORED = "seed", "reward_range", "history", "point", "ends", "places", "world", "paid"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +75,7 @@ class Solution(ByValue):
         ends: The kind of end of each closed episode, by the numbers of `exploration.buffer`.
         places: The number of each trace's environment, if there are several.
         world: The identity of the environment; None if it is not known.
+        paid: What the plan returned in fresh episodes, discounted; None if it was not played.
     """
 
     plan: Plan
@@ -82,15 +89,16 @@ class Solution(ByValue):
     ends: tuple[int, ...] = field(default=(), repr=False)
     places: tuple[int, ...] = field(default=(), repr=False)
     world: EnvironmentId | None = field(default=None, repr=False)
+    paid: Paid | None = None
 
     @property
     def steps(self) -> int:
-        """Number of steps taken."""
+        """Number of steps learned from."""
         return self.traces.steps
 
     @property
     def value(self) -> float:
-        """The value of the plan, averaged over the starts."""
+        """The value of the plan by the model, averaged over the starts; see `paid`."""
         return self.plan.value
 
     @property
@@ -116,11 +124,29 @@ class Solution(ByValue):
         """Number of states of each machine."""
         return {kind: machine.states for kind, machine in self.machines.items()}
 
+    @property
+    def doubt(self) -> str | None:
+        """Say in a sentence that the plan was paid less than the model promises, if it was."""
+        tolerance = ROUNDING * max(abs(self.value), 1.0)
+        if self.paid is None or self.value <= self.paid.high + tolerance:
+            return None
+        return f"the model promises {self.value:.4g}, which is more than was paid: count on that"
+
+    def contradicted(self, violations: Sequence[BoundViolation]) -> "Solution":
+        """Return the solution without its guarantee if episodes of the plan violate its bounds."""
+        if not violations or self.guarantee.reason == "stochastic":
+            return self
+        guarantee = replace(
+            self.guarantee, reason="contradicted", contradiction=str(violations[0])
+        )
+        return replace(self, guarantee=guarantee)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values, as `resolvent solve --json` prints them."""
         return {
             "steps": self.steps,
             "episodes": len(self.traces),
+            "paid": None if self.paid is None else self.paid.as_dict(),
             "value": builtin(self.value),
             "bound": builtin(self.bound),
             "optimal": self.optimal,
@@ -183,7 +209,8 @@ class Solution(ByValue):
 
     def __repr__(self) -> str:
         steps = amount(self.steps, "step")
-        return f"Solution({steps}, value {self.value:.4g}, {self.guarantee.reason})"
+        value = f"value {self.value:.4g}" if self.paid is None else f"paid {self.paid.mean:.4g}"
+        return f"Solution({steps}, {value}, {self.guarantee.reason})"
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<12} {text}" for name, text in self._figures())
@@ -209,8 +236,10 @@ class Solution(ByValue):
 
     def _figures(self) -> list[tuple[str, str]]:
         states = listed([f"{kind} {size}" for kind, size in self.states.items()])
+        value = f"{self.value:.4g} from the starts, discounted by {self.plan.gamma:g}"
         return [
-            ("value", f"{self.value:.4g} from the starts, discounted by {self.plan.gamma:g}"),
+            ("paid", "not known: not played" if self.paid is None else f"{self.paid}"),
+            ("value", f"{value}; {self.doubt}" if self.doubt else value),
             ("bound", f"{self.bound:.4g}" if self.bound < float("inf") else "not known"),
             ("states", states),
             ("steps", f"{self.steps:,} in {amount(len(self.traces), 'episode')}"),

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -37,6 +37,7 @@ from resolvent.exploration.checkpoint import (
 from resolvent.exploration.environment import EnvironmentId, EpisodePlayer
 from resolvent.exploration.explorer import Explorer
 from resolvent.exploration.learner import begin_episode, close_episode, update, verify_if_exhausted
+from resolvent.exploration.play import learn_from, play_plan, steps_to_play
 from resolvent.exploration.solution import TRACES, Round, Solution
 from resolvent.exploration.stochastic import explore_stochastic
 from resolvent.exploration.stopping import StopReason, guarantee_of, stop_reason
@@ -47,11 +48,13 @@ from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.rl.collect import opened_environment
 from resolvent.rl.env import AnyEnv
+from resolvent.traces import TraceSet
 
 FIRST_CHECKPOINT, NEXT_CHECKPOINT = 500, 1.25  # steps between checkpoints, and their growth
 SECONDS_BETWEEN_REPORTS: Final = 0.1
 WRITING_SHARE: Final = 0.05  # maximum share of the time spent on writing the folder
 MIN_SECONDS_UNWRITTEN: Final = 0.1  # minimum number of seconds before the folder is written
+MAX_REVISIONS: Final = 5  # maximum number of times that played episodes are learned from
 NEW_ROUND: Final = 1.02  # factor by which steps have to grow between two rounds of the history
 Listener: TypeAlias = Callable[[Round], object]
 
@@ -63,7 +66,7 @@ class SolveRun:
     explorer: Explorer
     player: EpisodePlayer
     world: EnvironmentId
-    budget: int
+    budget: int  # of learning; a share of the user's is left for playing
     noise: str = "auto"
     confidence: float = 0.95
     folder: Path | None = None
@@ -71,11 +74,13 @@ class SolveRun:
 
     def __post_init__(self) -> None:
         self.state, self.history = self.explorer.state, list[Round]()
+        self.full_budget = self.budget
+        self.budget -= steps_to_play(self.budget)
         self.checkpoint: Checkpoint | None = None
         count = len(self.state.episodes)
         if self.budget < count:
             raise OptionError(
-                f"budget={self.budget}: allow at least one step in each of the {count} environments"
+                f"budget={self.full_budget}: allow at least one step in each of the {count} environments"
             )
         self._last_checkpoint, self._many_varying = 0, 1
         self._written, self._writing, self._reported = time.monotonic(), 0.0, 0.0
@@ -273,7 +278,9 @@ def solve(
 
     It takes the most informative steps, repairs the machines whenever a step contradicts them, and
     stops when no policy is better than the plan in any environment that agrees with all steps and
-    has the machine states found, or when the budget is spent.
+    has the machine states found, or when the budget is spent. Then it plays the plan in fresh
+    episodes: `paid` is what these return. Episodes that contradict the plan are learned from, as
+    long as the budget lasts.
 
     Args:
         env: The environment, its name as in `collect`, or a function that makes it. The
@@ -286,7 +293,7 @@ def solve(
         observation_fn: A function that names observations, as in `collect`.
         timing: The labels that are read before a step. By default all but the first, and the first
             as well if that is needed.
-        budget: Maximum number of steps.
+        budget: Maximum number of steps; a tenth of it is for playing the plan at the end.
         target: Acceptable distance of the plan's value from the optimum, from any of the starts.
         states: "found", or the maximum number of states of a machine: longer label sequences are
             tested then before the plan is called optimal.
@@ -344,6 +351,27 @@ def solve(
 
 
 def explore(run: SolveRun, previous: Solution | None = None) -> Solution:
+    """Learn and play the plan; learn on if that contradicts it and steps are left."""
+    solution = learn(run, previous)
+    for revision in range(MAX_REVISIONS + 1):
+        runs = play_plan(run, solution)
+        if runs is None:
+            return solution
+        solution = replace(solution, paid=runs.paid)
+        are_steps_left = solution.steps + runs.traces.steps < run.budget
+        if not runs.contradicts or not are_steps_left or revision == MAX_REVISIONS:
+            break
+        if solution.guarantee.reason == "stochastic":
+            traces = TraceSet([*solution.traces, *runs.traces])
+            solution = explore_stochastic(run, replace(solution, traces=traces))
+        elif learn_from(run, runs.traces):
+            solution = learn(run)
+        else:
+            break
+    return run.saved(solution.contradicted(runs.contradicts))
+
+
+def learn(run: SolveRun, previous: Solution | None = None) -> Solution:
     """Explore until there is a reason to stop; continue with probabilities if stochastic."""
     if previous is not None and previous.guarantee.reason == "stochastic":
         return explore_stochastic(run, previous)

@@ -29,6 +29,7 @@ StopReason: TypeAlias = Literal[
     "unreachable",  # the remaining tests cannot be reached
     "stochastic",
     "continuous",  # observations are measured numbers that do not recur
+    "contradicted",  # by episodes of the plan
 ]
 
 NO_BOUND: Final = "pass reward_range or increase the budget"
@@ -160,6 +161,11 @@ class Guarantee:
             else:
                 within += f" with {100 * (self.confidence or 0):.6g}% confidence"
             return f"the environment is stochastic ({self.contradiction}); after {seen} {within}"
+        if self.reason == "contradicted":
+            return (
+                f"the plan does not hold in fresh episodes: {self.contradiction}; no machines were "
+                f"found in {seen} that explain them"
+            )
         if self.reason == "continuous":
             return (
                 "observations are numbers that hardly ever recur ("

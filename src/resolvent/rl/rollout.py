@@ -315,13 +315,18 @@ def record(
     *,
     seed: int | None,
     progress: Callable[[float], object] | None,
+    max_steps: int | Callable[[], int] | None = None,
     **options: Any,
 ) -> TraceSet:
     """Play an episode for each number with an actor that feeds a recorder; return the traces.
 
-    The seed goes to the first reset; further options are those of `play_episode`.
+    The seed goes to the first reset; further options are those of `play_episode`. `max_steps` may be
+    a function that returns the limit of the next episode, or 0 to play no more.
     """
     for done, number in enumerate(numbers):
+        options["max_steps"] = max_steps() if callable(max_steps) else max_steps
+        if options["max_steps"] == 0:
+            break
         with locating(f"episode {number}"):
             first_seed = seed if done == 0 else None
             terminated, truncated = play_episode(env, actor, seed=first_seed, **options)

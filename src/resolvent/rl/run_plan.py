@@ -194,8 +194,12 @@ def run(
     max_steps: int | None,
     on_unseen: Literal["raise", "random"] | None,
     progress: Callable[[float], object] | None,
+    total_steps: int | None = None,
 ) -> Runs:
-    """Play episodes by a plan; see `Plan.run`."""
+    """Play episodes by a plan; see `Plan.run`.
+
+    `total_steps` limits all episodes together; the last ones may not begin.
+    """
     check_env(env, gym.Env, "run")
     check_arguments(run, locals(), leaving=["plan", "env", "labeling_fn"])
     check_at_least(1, episodes=episodes, max_steps=max_steps)
@@ -206,10 +210,23 @@ def run(
     recorder = Recorder(env, live.labeling_fn, columns, observation_fn=observation_fn)
     unknown_actions = random_actions(env, seed) if on_unseen == "random" else None
     actor = _PlanActor(plan, live, recorder, unknown_actions)
-    has_limit = max_steps is not None or time_limit(env) is not None
-    default_limit = None if has_limit else _default_limit(plan)
-    limits = {"max_steps": max_steps or default_limit, "options": options}
-    traces = record(env, actor, recorder, range(episodes), seed=seed, progress=progress, **limits)
+    if max_steps is None and time_limit(env) is None:
+        max_steps = _default_limit(plan)
+
+    def limit() -> int:
+        left, longest = (total_steps or 0) - actor.all_steps, actor.most_steps
+        return min(max_steps or left, left) if left >= min(max_steps or left, 2 * longest) else 0
+
+    traces = record(
+        env,
+        actor,
+        recorder,
+        range(episodes),
+        seed=seed,
+        progress=progress,
+        max_steps=max_steps if total_steps is None else limit,
+        options=options,
+    )
     discounted, is_exact = returns_of(traces, plan.gamma), plan.model.outcomes is None
     return Runs(
         returns_of(traces),
@@ -256,6 +273,8 @@ class _PlanActor:
     starts: list[int | None] = field(default_factory=list)
     truncated: set[int] = field(default_factory=set)
     random_steps: int = 0
+    all_steps: int = 0
+    most_steps: int = 0  # of an episode
     surprises: int = 0
 
     def __post_init__(self) -> None:
@@ -290,6 +309,8 @@ class _PlanActor:
         label = self.recorder.step(action, next_observation, reward, info)
         self._tracker.step(label, bool(terminated))
         self._steps += 1
+        self.all_steps += 1
+        self.most_steps = max(self.most_steps, self._steps)
         if truncated:
             self.truncated.add(len(self.starts) - 1)
         if terminated:
