@@ -162,9 +162,12 @@ def draw(rows: list[dict[str, Any]]) -> None:
         for kind, color in zip(KINDS, ("#0072B2", "#009E73", "#D55E00", "#CC79A7"), strict=True):
             some = [row for row in rows if row["kind"] == kind and row["paid"] is not None]
             scale = np.array([max(abs(row["optimum"]), 0.1) for row in some])
-            worth, value = (np.array([row[key] for row in some]) / scale for key in ("worth", "value"))
+            worth, value = (
+                np.array([row[key] for row in some]) / scale for key in ("worth", "value")
+            )
             mean, low, high = (
-                np.array([row["paid"][key] for row in some]) / scale for key in ("mean", "low", "high")
+                np.array([row["paid"][key] for row in some]) / scale
+                for key in ("mean", "low", "high")
             )
             span = np.abs(np.stack([mean - low, high - mean]))
             style = {"fmt": "o", "markersize": 3, "color": color, "label": kind, "alpha": 0.7}

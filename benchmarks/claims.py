@@ -209,7 +209,9 @@ def main() -> None:
         jobs += [(name, make, seed) for seed in range(*options.seeds)]
     for kind, rules in (("graphs", HiddenRules), ("offices", OfficeRules)):
         numbers = range(*getattr(options, kind))
-        jobs += [(f"{kind} {result}", partial(hidden_world, rules, result), 0) for result in numbers]
+        jobs += [
+            (f"{kind} {result}", partial(hidden_world, rules, result), 0) for result in numbers
+        ]
     counts, steps = Counter[str](), list[int]()
     for name, make, seed in jobs:
         result = claim_of(make, seed, options.budget, gamma=options.gamma)

@@ -57,6 +57,7 @@ Exploration
   solving | 1 hour | steps until a plan is optimal: docs/solving.md | solving.py -o benchmarks/solving.json
   solved_worlds | 30 minutes | memory tasks of other projects: docs/solved-worlds.md
   claims | hours | how often a plan is called optimal and is not, in random worlds
+  calibration | 1 hour | values, intervals and claims of `solve` beside what its plans are worth
   rounds | 5 minutes | the cost of a round of exploration after 100,000 steps
 Reliability
   small_machines | hours | a million random machines against the laws; resumable
@@ -75,7 +76,7 @@ BENCHMARKS = {
     for name, *rest in [line.strip().split(" | ")]
 }
 
-SINGLE_THREADED = ("claims", "rounds", "small_machines")
+SINGLE_THREADED = ("calibration", "claims", "rounds", "small_machines")
 """Benchmarks of many short calls, in which more threads of OpenMP only cost time."""
 
 

@@ -136,9 +136,7 @@ class Solution(ByValue):
         """Return the solution without its guarantee if episodes of the plan violate its bounds."""
         if not violations or self.guarantee.reason == "stochastic":
             return self
-        guarantee = replace(
-            self.guarantee, reason="contradicted", contradiction=str(violations[0])
-        )
+        guarantee = replace(self.guarantee, reason="contradicted", contradiction=str(violations[0]))
         return replace(self, guarantee=guarantee)
 
     def as_dict(self) -> dict[str, Any]:

@@ -80,7 +80,8 @@ class SolveRun:
         count = len(self.state.episodes)
         if self.budget < count:
             raise OptionError(
-                f"budget={self.full_budget}: allow at least one step in each of the {count} environments"
+                f"budget={self.full_budget}: allow at least one step in each of the {count} "
+                f"environments"
             )
         self._last_checkpoint, self._many_varying = 0, 1
         self._written, self._writing, self._reported = time.monotonic(), 0.0, 0.0
@@ -352,23 +353,21 @@ def solve(
 
 def explore(run: SolveRun, previous: Solution | None = None) -> Solution:
     """Learn and play the plan; learn on if that contradicts it and steps are left."""
-    solution = learn(run, previous)
-    for revision in range(MAX_REVISIONS + 1):
-        runs = play_plan(run, solution)
-        if runs is None:
-            return solution
-        solution = replace(solution, paid=runs.paid)
+    solution, revisions = learn(run, previous), 0
+    while (runs := play_plan(run, solution)) is not None:
+        solution = replace(solution, paid=runs.paid).contradicted(runs.contradicts)
         are_steps_left = solution.steps + runs.traces.steps < run.budget
-        if not runs.contradicts or not are_steps_left or revision == MAX_REVISIONS:
-            break
+        if not runs.contradicts or not are_steps_left or revisions == MAX_REVISIONS:
+            return run.saved(solution)
+        revisions += 1
         if solution.guarantee.reason == "stochastic":
             traces = TraceSet([*solution.traces, *runs.traces])
             solution = explore_stochastic(run, replace(solution, traces=traces))
         elif learn_from(run, runs.traces):
             solution = learn(run)
         else:
-            break
-    return run.saved(solution.contradicted(runs.contradicts))
+            return run.saved(solution)
+    return solution
 
 
 def learn(run: SolveRun, previous: Solution | None = None) -> Solution:

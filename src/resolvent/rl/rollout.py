@@ -320,8 +320,8 @@ def record(
 ) -> TraceSet:
     """Play an episode for each number with an actor that feeds a recorder; return the traces.
 
-    The seed goes to the first reset; further options are those of `play_episode`. `max_steps` may be
-    a function that returns the limit of the next episode, or 0 to play no more.
+    The seed goes to the first reset; further options are those of `play_episode`. `max_steps` may
+    be a function that returns the limit of the next episode, or 0 to play no more.
     """
     for done, number in enumerate(numbers):
         options["max_steps"] = max_steps() if callable(max_steps) else max_steps

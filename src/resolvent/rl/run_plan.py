@@ -210,12 +210,13 @@ def run(
     recorder = Recorder(env, live.labeling_fn, columns, observation_fn=observation_fn)
     unknown_actions = random_actions(env, seed) if on_unseen == "random" else None
     actor = _PlanActor(plan, live, recorder, unknown_actions)
-    if max_steps is None and time_limit(env) is None:
-        max_steps = _default_limit(plan)
+    has_limit = max_steps is not None or time_limit(env) is not None
+    default_limit = None if has_limit else _default_limit(plan)
 
     def limit() -> int:
         left, longest = (total_steps or 0) - actor.all_steps, actor.most_steps
-        return min(max_steps or left, left) if left >= min(max_steps or left, 2 * longest) else 0
+        most = max_steps or default_limit or left
+        return min(most, left) if left >= min(most, 2 * longest) else 0
 
     traces = record(
         env,
@@ -224,7 +225,7 @@ def run(
         range(episodes),
         seed=seed,
         progress=progress,
-        max_steps=max_steps if total_steps is None else limit,
+        max_steps=limit if total_steps else max_steps or default_limit,
         options=options,
     )
     discounted, is_exact = returns_of(traces, plan.gamma), plan.model.outcomes is None
