@@ -25,6 +25,7 @@ from resolvent.traces import TraceSet, read_traces
 FORMAT, VERSION = "resolvent-solved", 1
 MACHINES, TRACES, POLICY, ABOUT = "machines.json", "traces.jsonl", "policy.json", "solved.json"
 
+CLAIMS: Final = ("optimal", "target", "equal rewards", "unreachable")  # nothing is left to try
 ROUNDING: Final = 1e-9  # share of a value below which a difference is rounding
 
 
@@ -133,8 +134,8 @@ class Solution(ByValue):
         return f"the model promises {self.value:.4g}, which is more than was paid: count on that"
 
     def contradicted(self, violations: Sequence[BoundViolation]) -> "Solution":
-        """Return the solution without its guarantee if episodes of the plan violate its bounds."""
-        if not violations or self.guarantee.reason == "stochastic":
+        """Return the solution without its claim if episodes of the plan violate its bounds."""
+        if not violations or self.guarantee.reason not in CLAIMS:
             return self
         guarantee = replace(self.guarantee, reason="contradicted", contradiction=str(violations[0]))
         return replace(self, guarantee=guarantee)
