@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from resolvent.exploration.solve import SolveRun
 
 PLAYED_SHARE: Final = 0.1  # share of the budget that is left for playing
+PLAYED_SHARE_OF_REST: Final = 0.3  # the same of what is left if learning stops early
 MAX_EPISODES: Final = 200
 ENOUGH_EPISODES: Final = 5  # number of episodes for which the steps left should suffice
 SMALL, NEGLIGIBLE = 0.01, 0.001  # discounts until which an episode is played, with few steps left
@@ -39,7 +40,8 @@ def play_plan(run: "SolveRun", solution: Solution) -> Runs | None:
 
     None if there are no steps for it, no single environment, or the user interrupts it.
     """
-    config, remaining = run.state.config, run.full_budget - solution.steps
+    config, left = run.state.config, run.full_budget - solution.steps
+    remaining = max(min(steps_to_play(run.full_budget), left), int(PLAYED_SHARE_OF_REST * left))
     if solution.guarantee.reason in ("interrupted", "failed") or not remaining:
         return None
     limit = min(run.player.limit or remaining, remaining)

@@ -6,6 +6,7 @@ unseen. Each batch is half of all steps before it.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium as gym
@@ -20,6 +21,7 @@ from resolvent.inference.conflict import Conflict
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machines
+from resolvent.noise.model import Noise
 from resolvent.planning.plan import Plan, plan
 from resolvent.planning.steps import acting_machines
 from resolvent.rl.env import LivePreprocessor
@@ -44,7 +46,7 @@ def explore_stochastic(run: "SolveRun", before: Solution | Conflict) -> Solution
                 f"environments: pass one made by gym.make"
             )
         while True:
-            best = learner.plan(infer_with(learner.options, learner.traces).machines)
+            best = learner.plan(learner.infer(learner.traces))
             bound = best.bound if np.isfinite(best.bound) else None
             learned = learner.traces.steps, len(learner.traces), _states_of(best)
             run.history.append(Round(*learned, best.value, bound, "output probabilities"))
@@ -80,6 +82,13 @@ class StochasticLearner:
             seed=self.config.seed,
         )
         self.truncated_episodes = state.truncated_episodes
+
+    def infer(self, traces: TraceSet) -> Machines:
+        """Return the machines of traces, none of which is an outlier: all of them were played."""
+        result = infer_with(self.options, traces)
+        if result.outliers:
+            result = infer_with(replace(self.options, noise=Noise(outcomes=True)), traces)
+        return result.machines
 
     def plan(self, machines: Machines, reward_range: tuple[float, float] | None = None) -> Plan:
         """Return the plan of machines, by default for the user's range of rewards."""
