@@ -184,5 +184,5 @@ def locating(where: str) -> Iterator[None]:
 
 
 def located(where: str, error: TraceError) -> TraceError:
-    """Return an error with the location in front; in loops over steps, where `locating` is slow."""
+    """Return an error with its location in front, for loops over steps: `locating` is slower."""
     return type(error)(f"{where}: {error}")

@@ -215,7 +215,7 @@ class Mechanics:
         return np.asarray(values)
 
     def optimal_values(self, gamma: float) -> NDArray[np.float64]:
-        """Return the return of the best policy that sees the true state, by value iteration."""
+        """Return the values of the best policy that sees the true state, by value iteration."""
         values = np.zeros(self.states)
         discount = np.where(self.ends, 0.0, gamma)
         while True:

@@ -21,7 +21,7 @@ from resolvent.traces.source import TraceDataset
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # in CSV files
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # missing values in CSV files
 
 
 def read_table(
