@@ -73,6 +73,19 @@ def test_rewards_that_never_vary():
     assert finding_of(paid(2, 2, 1), "constant-reward") is None
 
 
+def test_a_constant_reward_counts_the_steps_of_episodes_that_end():
+    ended = rs.Trace(["hall"] * 4, [None] * 4, ["go"] * 3, [1, 1, 1], terminated=True)
+    finding = finding_of(rs.TraceSet([ended]), "constant-reward")
+    assert finding.severity == "note"
+    assert (
+        finding.text
+        == "The reward is 1.0 at each of 3 steps: only the length of an episode matters."
+    )
+    nothing = rs.Trace(["hall"] * 4, [None] * 4, ["go"] * 3, [0, 0, 0], terminated=True)
+    assert finding_of(rs.TraceSet([nothing]), "constant-reward").severity == "warning"
+    assert rs.infer(rs.TraceSet([ended])).warnings == ()
+
+
 def test_rewards_that_hardly_ever_vary():
     finding = finding_of(paid(*[0] * 996, *[1] * 4), "rare-reward")
     assert finding.severity == "warning"

@@ -311,23 +311,27 @@ def reward_findings(steps: Steps) -> Iterator[Finding]:
             yield Finding("no-rewards", Severity.NOTE, text, {})
     elif REWARD in steps.outputs:
         counts = np.bincount(traces.reward_codes, minlength=len(traces.rewards))
-        yield from hardly_varying(traces.rewards, counts)
+        yield from hardly_varying(traces.rewards, counts, bool(traces.terminated.any()))
         yield from _by_time(steps, counts)
 
 
-def hardly_varying(values: Sequence[Any], counts: NDArray[Any]) -> Iterator[Finding]:
-    """Report that the reward is constant, rarely different from the usual one, or unique."""
+def hardly_varying(values: Sequence[Any], counts: NDArray[Any], may_end: bool) -> Iterator[Finding]:
+    """Report that the reward is constant, rarely different from the usual one, or unique.
+
+    If episodes `may_end`, a constant reward other than 0 rewards their length: that is a note.
+    """
     steps, usual = int(counts.sum()), int(np.argmax(counts))
     reward = symbol_text(values[usual])
     unusual = steps - int(counts[usual])
     if unusual == 0:
-        yield Finding(
-            "constant-reward",
-            Severity.WARNING,
-            f"The reward is {reward} at each of {amount(steps, 'step')}: all policies look equal, "
-            f"so a plan would be meaningless. Collect traces with other rewards.",
-            {"reward": values[usual], "steps": steps},
-        )
+        text, severity = f"The reward is {reward} at each of {amount(steps, 'step')}: ", "WARNING"
+        if may_end and float(values[usual]) != 0:
+            text, severity = f"{text}only the length of an episode matters.", "NOTE"
+        else:
+            text += "all policies look equal, so a plan would be meaningless. "
+            text += "Collect traces with other rewards."
+        figures = {"reward": values[usual], "steps": steps}
+        yield Finding("constant-reward", Severity[severity], text, figures)
     elif unusual < FEW_REWARDED and unusual < RARELY_REWARDED * steps:
         yield Finding(
             "rare-reward",

@@ -125,7 +125,8 @@ def warnings_of(replay: ReplayCounts, corpus: Corpus, *, merged: bool) -> tuple[
     if REWARD in replay.machines:
         values, outputs = replay.alphabets.outputs(REWARD), replay.machines[REWARD].known_outputs
         counts = np.bincount(outputs["output"], outputs["count"], minlength=len(values))
-        findings += columns.hardly_varying(values, counts)
+        may_end = bool((replay.augmented_states["ended"] > 0).any())
+        findings += columns.hardly_varying(values, counts, may_end)
     findings += columns.labels_all_differ(
         len(replay.alphabets.labels), replay.steps + replay.traces
     )
