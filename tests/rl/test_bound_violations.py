@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.rl.paid import returns_of
+from resolvent.planning.calibration import returns_of
 from resolvent.rl.run_plan import BoundViolation, bound_violations, return_bounds
 from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import House

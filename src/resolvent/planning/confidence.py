@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.math import exp, log, log_gamma
+from resolvent._util.math import exp, log
 from resolvent._util.records import ByValue
 from resolvent.replay.counts import GroupedCounts
 
@@ -78,49 +78,6 @@ def _shift(
     probability[at] = np.where(flat[row], frequency, frequency / reach / inverse[row])
 
 
-def lowest_mean(mean: Numbers, radius: Numbers) -> Numbers:
-    """Return the lowest plausible expectation of numbers between 0 and 1, given their mean.
-
-    The mean of n such numbers concentrates at least as fast as that of n coin flips.
-    """
-    low, high = np.zeros(len(mean)), mean.copy()
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        too_far = _coin_divergence(mean, middle) > radius
-        low, high = np.where(too_far, middle, low), np.where(too_far, high, middle)
-    return low
-
-
-def _coin_divergence(frequency: Numbers, probability: Numbers) -> Numbers:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        heads = np.where(frequency > 0, frequency * log(frequency / probability), 0.0)
-        tails = np.where(
-            frequency < 1, (1 - frequency) * log((1 - frequency) / (1 - probability)), 0.0
-        )
-    return np.where((probability >= 1) & (frequency < 1), np.inf, heads + tails)
-
-
-def log_regret(row: Rows, count: Numbers, rows: int, values: int) -> Numbers:
-    """Return the log-likelihood ratio of each row's frequencies and a Dirichlet mixture.
-
-    The mixture has the parameter 1 / values for each value. By Ville's inequality the true
-    probabilities p of a row with n counts fulfil n · KL(frequencies ‖ p) ≤ regret + log(1 / delta)
-    with probability 1 − delta, for any stopping rule. Counts need not be whole numbers.
-    """
-    prior = 1 / values
-    total = np.bincount(row, count, rows).astype(float, copy=False)
-    fitted = np.bincount(row, count * log(np.where(count > 0, count, 1)), rows)
-    fitted -= total * log(np.where(total > 0, total, 1))
-    bet = np.bincount(row, log_gamma(count + prior) - log_gamma(prior), rows)
-    regret: Numbers = np.maximum(fitted - bet + log_gamma(total + 1), 0.0)
-    return regret
-
-
-def regret_of(counts: GroupedCounts, values: int) -> Numbers:
-    """Return the regret of each key's frequencies; see `log_regret`."""
-    return log_regret(counts.row, counts.count.astype(float), len(counts), values)
-
-
 @dataclass(frozen=True, eq=False)
 class RewardCounts(ByValue):
     """Counts of the rewards of each row; the values of `counts` are positions in `rewards`."""
@@ -173,25 +130,8 @@ class RewardCounts(ByValue):
         return np.minimum(mean, self.mean)
 
     def bounds(self, log_risk: float, reward_range: tuple[float, float]) -> tuple[Numbers, Numbers]:
-        """Return bounds on the true mean of each row; they fail with probability e^−log_risk.
-
-        Half of that probability is for bounds by the frequencies of the distinct rewards, half
-        for bounds by the mean alone, as of a coin. The narrower bound holds.
-        """
+        """Return bounds on the true mean of each row; each fails with probability e^−log_risk."""
         low, high = reward_range
-        if low == high or not len(self.counts):
-            return self.mean, self.mean
-        log_risk += float(log(2))
-        radius = (regret_of(self.counts, len(self.rewards) + 1) + log_risk) / self.counts.total
+        radius = log_risk / self.counts.total
         negated = RewardCounts(self.counts, -self.rewards)
-        least, most = self.least(radius, low), -negated.least(radius, -high)
-        heads = np.clip((self.mean - low) / (high - low), 0.0, 1.0)
-        rows, total = np.tile(np.arange(len(heads)), 2), self.counts.total
-        throws = np.concatenate([heads * total, (1 - heads) * total])
-        radius = (log_regret(rows, throws, len(heads), 2) + log_risk) / total
-        by_coin = low + (high - low) * lowest_mean(heads, radius)
-        to_coin = high - (high - low) * lowest_mean(1 - heads, radius)
-        return (
-            np.minimum(np.maximum(least, by_coin), self.mean),
-            np.maximum(np.minimum(most, to_coin), self.mean),
-        )
+        return self.least(radius, low), -negated.least(radius, -high)

@@ -24,6 +24,7 @@ from resolvent.traces.vocabulary import Codes
 
 _NEARLY_ONE: Final = 0.9999  # discount in place of 1 where a policy is chosen with caution
 _CAUTION: Final = 0.05  # weight of an unseen outcome when a policy is chosen; others weigh 1
+_DRAWS: Final = 4  # number of times that counts are drawn anew, to estimate optimism
 _ROUNDS: Final = 100
 _FIRST_SWEEPS: Final = 16
 _SWEEPS: Final = 2_000
@@ -40,6 +41,7 @@ class BoundedPolicy(NamedTuple):
     optimistic: NDArray[np.float64]
     expected: NDArray[np.float64] | None = None
     confidence: float | None = None
+    optimism: float = 0.0
 
 
 def optimize(
@@ -99,31 +101,33 @@ def _optimize_stochastic(
     rewards = outcomes.rewards
     discount = min(gamma, _NEARLY_ONE)
     least = _of_steps(outcomes, mean, rewards.least(1 / (2 * rewards.counts.total), low))
-    policy = cautious_policy(
-        DecisionProcess.of(model, least, least, low, discount, min),
-        _CAUTION / np.maximum(outcomes.count, 1).astype(float),
-        discount,
-    )
-    expected = policy_value(DecisionProcess.of(model, mean, mean, low, gamma, min), policy, gamma)
+    cautious = DecisionProcess.of(model, least, least, low, discount, min)
+    caution = _CAUTION / np.maximum(outcomes.count, 1).astype(float)
+    policy = cautious_policy(cautious, caution, discount)
+    process = DecisionProcess.expected(model, low, gamma)
+    expected = policy_value(process, policy, gamma)
     endless = model.starts[np.isneginf(expected[model.starts])]
     if len(endless):
         raise OptionError(
             f"gamma={gamma:g}: from {model.text(int(endless[0]))} the plan may never end the "
             f"episode: use gamma below 1 or more traces"
         )
-    # A third each for the next observation, for labels and endings, and for rewards.
-    delta = (1 - confidence) / 3
-    log_risk = float(log(outcomes.possible_steps / delta))
+    # The upper bound has to hold for one policy, the best one, so that no union of steps counts.
+    # The plan's own policy chose among the actions of each state by the same counts.
+    log_risk = float(log(2 / (1 - confidence)))
+    log_risks = log_risk + float(log(len(model.actions))), log_risk
     least, most = (
-        _of_steps(outcomes, mean, bound) for bound in rewards.bounds(log_risk, reward_range)
+        _of_steps(outcomes, mean, rewards.bounds(risk, reward_range)[end])
+        for end, risk in enumerate(log_risks)
     )
     lowest, highest = np.full(len(mean), low), np.full(len(mean), high)
-    radius = outcomes.radius(delta)
+    share = np.where(outcomes.evidence > 0, 1 / np.maximum(outcomes.evidence, 1), 0.0)
+    lower_radius, upper_radius = (risk * share for risk in log_risks)
     pessimistic = lower_bounds(
-        DecisionProcess.of(model, least, lowest, low, gamma, min), radius, gamma, policy
+        DecisionProcess.of(model, least, lowest, low, gamma, min), lower_radius, gamma, policy
     )
     optimistic_policy, optimistic = upper_bounds(
-        DecisionProcess.of(model, most, highest, high, gamma, max), radius, gamma
+        DecisionProcess.of(model, most, highest, high, gamma, max), upper_radius, gamma
     )
     return BoundedPolicy(
         policy.astype(np.int32),
@@ -132,7 +136,43 @@ def _optimize_stochastic(
         np.maximum(optimistic, expected),
         expected,
         confidence,
+        _optimism(model, outcomes, policy, (process, cautious, caution), gamma),
     )
+
+
+def _optimism(
+    model: Model,
+    outcomes: Outcomes,
+    policy: Rows,
+    choice: tuple[DecisionProcess, DecisionProcess, Numbers],
+    gamma: float,
+) -> float:
+    """Return by how much the value of a policy is too high, since the same counts chose it.
+
+    With counts drawn anew, another policy is chosen. Its value by these counts exceeds its value
+    in the model, on average by as much as the model's value of its own policy exceeds the truth
+    (a parametric bootstrap). Where the same policy is chosen again, nothing is added.
+    """
+    process, cautious, caution = choice
+    random, gains = np.random.default_rng(0), list[float]()
+    for _ in range(_DRAWS):
+        frequency, change = outcomes.drawn(random)
+        drawn = replace(process, frequency=frequency, reward=process.reward + change)
+        other = cautious_policy(
+            replace(cautious, frequency=frequency, reward=cautious.reward + change),
+            caution,
+            min(gamma, _NEARLY_ONE),
+        )
+        if (other == policy).all():
+            gains.append(0.0)
+            continue
+        values = [
+            policy_value(each, own, gamma) for own in (other, policy) for each in (drawn, process)
+        ]
+        gain = (values[0] - values[1]) - (values[2] - values[3])
+        gains.append(model.mean_at_starts(gain))
+    optimism = float(np.mean(gains))
+    return max(0.0, optimism) if np.isfinite(optimism) else 0.0
 
 
 def _of_steps(outcomes: Outcomes, mean: Numbers, of_row: Numbers) -> Numbers:

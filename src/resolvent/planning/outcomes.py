@@ -12,11 +12,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.math import log
 from resolvent._util.records import ByValue
 from resolvent.machines import Machine
 from resolvent.machines.tables import is_member
-from resolvent.planning.confidence import Numbers, RewardCounts, regret_of
+from resolvent.planning.confidence import Numbers, RewardCounts
 from resolvent.planning.step_table import (
     CONTINUES,
     ENDS,
@@ -47,10 +46,8 @@ class Outcomes(ByValue):
     known.
 
     `count` is the number of outputs of the Transition Machine that the frequencies rest on,
-    `reward_row` the row of `rewards` with those of the Reward Machine, −1 for none. The true
-    probabilities of a step are within the Kullback-Leibler divergence
-    `divergence + weight · log(1 / delta)` of the frequencies, with probability 1 − delta for all
-    steps together. `possible_steps` is the number of all possible steps.
+    `evidence` the number of times that whole outcomes were observed, and `reward_row` the row of
+    `rewards` with those of the Reward Machine, −1 for none.
     """
 
     offset: NDArray[np.int64]
@@ -59,10 +56,8 @@ class Outcomes(ByValue):
     reward: Numbers
     count: NDArray[np.int64]
     reward_row: NDArray[np.int64]
-    divergence: Numbers
-    weight: Numbers
+    evidence: NDArray[np.int64]
     rewards: RewardCounts
-    possible_steps: int
     has_rewards: bool
 
     @cached_property
@@ -76,14 +71,22 @@ class Outcomes(ByValue):
         median = f", each observed {int(np.median(count)):,} times (median)" if len(count) else ""
         return f"{varying:,} of {len(count):,} known steps have several outcomes{median}"
 
+    def drawn(self, random: np.random.Generator) -> tuple[Numbers, Numbers]:
+        """Return frequencies as plausible as these, and changes of mean rewards of steps."""
+        steps, counts = len(self.count), self.rewards.counts
+        weight = random.standard_gamma(self.frequency * self.evidence[self.step])
+        frequency = weight / np.bincount(self.step, weight, steps)[self.step]
+        if self.has_rewards:  # they follow from outcomes
+            return frequency, np.zeros(steps)
+        weight = random.standard_gamma(counts.count.astype(float))
+        total = np.bincount(counts.row, weight * self.rewards.rewards[counts.value], len(counts))
+        change = total / np.bincount(counts.row, weight, len(counts)) - self.rewards.mean
+        return frequency, np.where(self.reward_row < 0, 0.0, change[self.reward_row])
+
     def next_states(self, step: int) -> Codes:
         """Return the augmented states that a step was observed to lead to."""
         after = self.next_state[self.offset[step] : self.offset[step + 1]]
         return after[after >= 0]
-
-    def radius(self, delta: float) -> Numbers:
-        """Return the divergence of each step that holds for all with probability 1 − delta."""
-        return self.divergence + self.weight * float(log(1 / delta))
 
 
 def tabulate_outcomes(
@@ -109,7 +112,7 @@ def tabulate_outcomes(
     merged, code = np.divmod(merged, max(len(distinct), 1))
     step, next_state = np.divmod(merged, len(states) + 2)
     mean = np.where(reward_row < 0, np.nan, predictor.rewards.mean[reward_row])
-    count, divergence, weight = predictor.confidence(row, observed)
+    count, evidence = predictor.evidence(row, observed)
     outcomes = Outcomes(
         np.searchsorted(step, np.arange(len(mean) + 1)),
         (next_state - 2).astype(np.int32),
@@ -117,10 +120,8 @@ def tabulate_outcomes(
         distinct[code],
         count,
         reward_row,
-        divergence,
-        weight,
+        evidence,
         predictor.rewards,
-        known.space.size * actions,
         predictor.has_rewards,
     )
     return states, _likeliest(outcomes, mean, actions), outcomes
@@ -267,24 +268,15 @@ class _OutcomePredictor:
         outcome[has_label] = label[has_label] + 1
         return outcome, reward
 
-    def confidence(self, row: Keys, observed: _Observed) -> tuple[Keys, Numbers, Numbers]:
-        """Return the count, and the divergence and its weight of each step."""
-        space = self._known.space
-        values, actions = len(space.observations) + 1, len(space.actions)  # and one never observed
-        total = self._observations.total
-        log_rows = log(values * space.sizes[0] * actions)
-        divergence = ((regret_of(self._observations, values) + log_rows) / total)[row]
-        divergence = np.where(row < 0, 0.0, divergence)
-        weight = np.where(row < 0, 0.0, 1 / total[row])
-        if (self._outcomes.size > 1).any():  # else they are a function of the step
-            # By the chain rule, divergences of what follows an observation add up.
-            share = np.where(observed.cell < 0, 0.0, observed.frequency)
-            log_cells = log(values) + log(space.size * actions)
-            regret = regret_of(self._outcomes, len(self._known.steps.labels) + 1)
-            for summed, of_cell in ((divergence, regret + log_cells), (weight, 1.0)):
-                of_cell = of_cell / self._outcomes.total
-                summed += np.bincount(observed.step, share * of_cell[observed.cell], len(row))
-        return np.where(row < 0, 0, total[row]), divergence, weight
+    def evidence(self, row: Keys, observed: _Observed) -> tuple[Keys, Keys]:
+        """Return how often the observations of each step came, and its outcomes as a whole."""
+        count = np.where(row < 0, 0, self._observations.total[row])
+        # Where what follows an observation varies, only steps from the same augmented state count.
+        varies = (observed.cell >= 0) & (self._outcomes.size[observed.cell] > 1)
+        own = np.where(observed.cell < 0, 0, self._outcomes.total[observed.cell])
+        own = np.bincount(observed.step, own, len(row)).astype(np.int64)
+        has_varied = np.bincount(observed.step, varies, len(row)) > 0
+        return count, np.where(has_varied, np.minimum(own, count), count)
 
     def _transition_row(self, o: Any, states: Sequence[Any], a: Any) -> Keys:
         """Return the number of a query to the Transition Machine in one of its states."""

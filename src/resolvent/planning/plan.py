@@ -4,11 +4,12 @@ The pessimistic value assumes that an unknown step leads to the lowest rewards, 
 value that it leads to the highest; see docs/decisions/planning.md.
 """
 
+import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -23,9 +24,11 @@ from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.machines import Machines
 from resolvent.machines.augmented_state import AugmentedState, augmented_state_text
 from resolvent.planning import plan_io
+from resolvent.planning.calibration import return_errors
 from resolvent.planning.model import Model, first_unknown_step, nearest_unknown_step
 from resolvent.planning.optimize import optimize
 from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.replay.corpus import Corpus
 from resolvent.traces import Symbol, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
 from resolvent.traces.schema import check_column_names
@@ -59,8 +62,9 @@ def plan(
     where these traces show it; `trust_constants` assumes it in all others, and the bounds hold
     only if that is right.
 
-    For stochastic machines, `value` is the expected return by relative frequencies, and the
-    bounds hold with `confidence`. With gamma 1, episodes have to end surely.
+    For stochastic machines, `value` is the expected return by relative frequencies, corrected
+    for their luck, and the bounds hold with `confidence`. Files are then read once more. With
+    gamma 1, episodes have to end surely.
 
     If all rewards in the traces are equal, no plan is called optimal: see `all_rewards_equal`.
 
@@ -99,9 +103,33 @@ def plan(
             workers=workers,
             progress=progress,
         )
-    reward_range = reward_range or model.reward_range
-    bounded_policy = optimize(model, gamma, reward_range, confidence)
-    return Plan(machines, model, gamma, reward_range, *bounded_policy)
+        reward_range = reward_range or model.reward_range
+        bounded_policy = optimize(model, gamma, reward_range, confidence)
+        best = Plan(machines, model, gamma, reward_range, *bounded_policy)
+        if machines.preprocessor.discretize is not None:
+            best = replace(best, no_bound=_INTERVALS)
+        return best if model.outcomes is None else _calibrated(best, traces, corpus, workers)
+
+
+_INTERVALS: Final = "the states are intervals of readings, not the states of the environment"
+
+
+def _calibrated(
+    best: "Plan", traces: TraceSet | TraceDataset, known: Corpus | None, workers: Workers
+) -> "Plan":
+    """Return a plan with the error of its model in the traces, and the reason for no bound."""
+    errors = return_errors(best, traces, known, workers)
+    error, no_bound = errors.correction, best.no_bound
+    if best.machines.state_uncertainty:
+        no_bound = f"labels do not determine the states ({best.machines.state_uncertainty})"
+    elif error:
+        no_bound = (
+            f"the model predicts {abs(error):.4g} {'more' if error < 0 else 'less'} than the "
+            "traces were paid, so its states lack something that matters"
+        )
+    elif errors.span <= best.bound < math.inf:
+        no_bound = "from so few steps, it is as wide as the range of the traces' returns"
+    return replace(best, model_error=error, no_bound=no_bound)
 
 
 def _without_outliers(result: InferenceResult, traces: TraceSet) -> TraceSet:
@@ -120,7 +148,10 @@ class Plan(ByValue):
     `policy` is the code of an action for each augmented state of the model. Its value is at
     least `pessimistic`, and no policy has a value above `optimistic`, if all rewards are within
     `reward_range`. For stochastic machines both bounds hold with `confidence`, and `expected` is
-    the value of the policy by relative frequencies; otherwise these two are None.
+    the value of the policy by relative frequencies; otherwise these two are None. It is too high
+    by about `optimism`, since the same counts chose the policy, and too low by `model_error`, since
+    the model misses the returns of the traces by as much. `no_bound` is the reason why no bound is
+    known, if there is one.
     """
 
     machines: Machines
@@ -133,14 +164,20 @@ class Plan(ByValue):
     optimistic: NDArray[np.float64]
     expected: NDArray[np.float64] | None = None
     confidence: float | None = None
+    optimism: float = 0.0
+    model_error: float = 0.0
+    no_bound: str | None = None
 
     @property
     def value(self) -> float:
         """The mean value of the plan over the starts of the traces.
 
-        It is a lower bound, or for stochastic machines the expected return.
+        It is a lower bound, or for stochastic machines the expected return, without the optimism of
+        the counts that chose the policy.
         """
-        return self.model.mean_at_starts(self.values)
+        mean = self.model.mean_at_starts
+        value = mean(self.values) - self.optimism + self.model_error
+        return max(value, mean(self.pessimistic)) if self.no_bound is None else value
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -149,13 +186,16 @@ class Plan(ByValue):
 
     @property
     def bound(self) -> float:
-        """The most by which another policy could be better, on average over the starts."""
-        return self.model.mean_at_starts(self.gaps)
+        """The most by which another policy could be better, on average over the starts.
+
+        It is infinite if it is not known.
+        """
+        return self.model.mean_at_starts(self.gaps) if self.no_bound is None else math.inf
 
     @property
     def largest_gap(self) -> float:
         """The most by which another policy could be better from any start."""
-        return float(self.gaps[self.model.starts].max())
+        return float(self.gaps[self.model.starts].max()) if self.no_bound is None else math.inf
 
     @property
     def is_optimal(self) -> bool:
@@ -369,7 +409,11 @@ class Plan(ByValue):
         }
         if self.confidence is not None:
             at_least, at_most = map(model.mean_at_starts, (self.pessimistic, self.optimistic))
+            if self.no_bound is not None:
+                at_least, at_most = -math.inf, math.inf
             figures |= {"confidence": self.confidence, "at_least": at_least, "at_most": at_most}
+        if self.no_bound is not None:
+            figures["no_bound"] = self.no_bound
         values: dict[str, Any] = builtin(figures)
         return values
 
@@ -377,6 +421,8 @@ class Plan(ByValue):
         quality = "optimal" if self.is_optimal else f"at most {self.bound:.4g} below the best"
         if self.all_rewards_equal:
             quality = "all rewards equal"
+        elif self.no_bound is not None:
+            quality = "bound not known"
         elif self.confidence is not None:
             quality = f"{quality} with {self.confidence:.4g} confidence"
         return f"Plan(value {self.value:.4g}, {quality}, gamma {self.gamma:g}; {self.model!r})"

@@ -50,6 +50,8 @@ def _bound_text(plan: "Plan") -> str:
         reward = f"{plan.model.reward_range[0]:g}"
         ends = "" if reward == "0" else " and no step ended an episode"
         return f"none: all rewards are {reward}{ends}, so all policies have the same value"
+    if plan.no_bound is not None:
+        return f"not known: {plan.no_bound}"
     if plan.confidence is not None:
         return _bound_with_confidence(plan)
     bound = "optimal: no policy has a higher value"

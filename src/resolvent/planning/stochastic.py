@@ -181,6 +181,12 @@ class DecisionProcess:
             unseen_reward,
         )
 
+    @classmethod
+    def expected(cls, model: Model, low: float, gamma: float) -> "DecisionProcess":
+        """Return the decision process by the mean rewards; unknown ones are `low`."""
+        mean = np.where(model.known, model.reward, 0.0).ravel()
+        return cls.of(model, mean, mean, low, gamma, min)
+
     @cached_property
     def states(self) -> int:
         """The number of states."""

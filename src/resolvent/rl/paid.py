@@ -15,24 +15,12 @@ from resolvent._util.math import erfc, exp, log, powers
 from resolvent._util.records import to_builtins
 from resolvent._util.text import amount
 from resolvent.planning.deterministic import discounted_sum
-from resolvent.preprocess.samples import rounded
 from resolvent.traces import TraceSet
 
 _TAIL: Final = 0.025
 """Probability of a mean beyond either end of the interval."""
 
 _HALVINGS: Final = 60
-
-
-def returns_of(
-    traces: TraceSet, gamma: float = 1.0, digits: int | None = None
-) -> NDArray[np.float64]:
-    """Return the discounted return of each episode, its rewards rounded to `digits` if given."""
-    rewards = np.array(rounded(traces.rewards, digits))
-    steps = np.arange(traces.steps) - np.repeat(traces.offsets[:-1], np.diff(traces.offsets))
-    terms = rewards[traces.reward_codes] * powers(gamma, int(steps.max(initial=0)) + 1)[steps]
-    returns: NDArray[np.float64] = np.add.reduceat(terms, traces.offsets[:-1])
-    return returns
 
 
 def missing_rewards(

@@ -21,6 +21,7 @@ from resolvent._util.text import amount
 from resolvent._util.validation import check_arguments, check_at_least
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines.augmented_state import states_text
+from resolvent.planning.calibration import returns_of
 from resolvent.planning.deterministic import discounted_sum
 from resolvent.planning.plan import Plan
 from resolvent.planning.steps import acting_machines
@@ -28,26 +29,18 @@ from resolvent.planning.stochastic import possible_returns
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.augment import AugmentObservation
 from resolvent.rl.env import LivePreprocessor, check_env, time_limit, wrapper_inside
-from resolvent.rl.paid import Paid, missing_rewards, returns_of
+from resolvent.rl.paid import Paid, missing_rewards
 from resolvent.rl.rollout import Recorder, Step, random_actions, record
 from resolvent.rl.tracker import BeliefTracker, StateTracker, tracker_of
 from resolvent.traces import TraceSet
 from resolvent.traces.symbols import symbol_text
 
-_NEGLIGIBLE: Final = 1e-4
-"""Share of the discounted sum of rewards for ever that may be missing after the default limit."""
-
-_UNDISCOUNTED_STEPS: Final = 10_000
-"""Number of steps beyond the size of the model after which episodes end without discount."""
-
-_ERRORS: Final = 3
-"""Number of standard errors by which a mean has to miss the bounds."""
-
-_ENOUGH: Final = 10
-"""Minimum number of episodes for a standard error."""
-
-_ROUNDING: Final = 1e-9
-"""Share of the larger return below which a difference is rounding."""
+_NEGLIGIBLE: Final = 1e-4  # discount of the last step that the default limit allows
+_UNDISCOUNTED_STEPS: Final = 10_000  # the same limit without discount
+_ERRORS: Final = 3  # number of standard errors by which a mean has to miss the bounds
+_ENOUGH: Final = 10  # minimum number of episodes for a standard error
+_TOLERANCE: Final = 0.01  # share of a value below which a difference does not count
+_ROUNDING: Final = 1e-9  # share of the larger return below which a difference is rounding
 
 
 @dataclass(frozen=True)
@@ -111,11 +104,12 @@ class Runs(ByValue):
 
     @property
     def agrees(self) -> bool:
-        """Whether the plan's value is what was paid, up to three standard errors."""
-        margin = (self.paid.high - self.paid.low) / 4  # the interval is four standard errors
+        """Whether the plan's value is what was paid, up to three standard errors and 1%."""
+        (least, most), paid = self.stated, self.paid
+        margin = (paid.high - paid.low) / 4  # the interval is four standard errors
+        margin += _TOLERANCE * max(abs(least), abs(paid.mean))
         if not math.isfinite(margin):
             return True
-        (least, most), paid = self.stated, self.paid
         return _at_most(least, paid.high + margin) and _at_most(paid.low - margin, most)
 
     def as_dict(self) -> dict[str, Any]:
@@ -470,6 +464,8 @@ def bound_violations(
     """
     known = np.array([number for number, start in enumerate(starts) if start is not None], int)
     if plan.model.outcomes is not None:
+        if plan.no_bound is not None:
+            return ()
         states = [start for start in starts if start is not None]
         returns = returns_of(traces, plan.gamma, plan.machines.reward.digits)
         bounds = plan.pessimistic[states], plan.optimistic[states]
