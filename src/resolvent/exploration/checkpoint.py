@@ -52,6 +52,7 @@ class StoredLabels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     undecided: bool = False
     search_at: int = FIRST_SEARCH
     states_at_discovery: int = 0
+    shortened_to: int = 0
 
 
 class StoredValidation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -116,6 +117,7 @@ def make_checkpoint(state: LearnerState, player: EpisodePlayer, rounds: int) -> 
             undecided=labels.undecided,
             search_at=labels.search_at,
             states_at_discovery=labels.states_at_discovery,
+            shortened_to=labels.shortened_to,
         ),
         validation=StoredValidation(**vars(validation) | {"starts": sorted(validation.starts)}),
     )
@@ -163,6 +165,7 @@ def restore(state: LearnerState, checkpoint: Checkpoint, buffer: Buffer) -> None
         labels.labeling = LabelingFunction(stored.reads, events)  # type: ignore[arg-type]
         labels.search_at = stored.search_at
         labels.states_at_discovery = stored.states_at_discovery
+        labels.shortened_to = stored.shortened_to
     labels.undecided = labels.undecided and stored.undecided
     state.truncated_episodes = checkpoint.truncated_episodes
     state.buffer = hypothesis.buffer = buffer

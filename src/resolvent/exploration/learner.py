@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from resolvent.exploration.buffer import ABANDONED, TERMINATED, TRUNCATED, Episode
 from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel, Outcome, StepEffect
 from resolvent.exploration.hypothesis import count_states
+from resolvent.exploration.shortening import script_labelings
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.state_checks import CHECK_STATE
 from resolvent.exploration.tables import TransitionTables
@@ -115,6 +116,7 @@ def update(state: LearnerState, episode: EpisodeState, step: EncodedStep) -> boo
         state.adopt_machines()
     if is_surprise or state.steps >= state.labels.search_at:
         simplify_labels(state)
+    label_shortened_episodes(state)
     return is_surprise
 
 
@@ -172,8 +174,7 @@ def _add_to_model(
 def verify_if_exhausted(state: LearnerState) -> None:
     """Look for other machines before the tests count as passed.
 
-    Machines are inferred from scratch once more. If all rewards are equal, labels of observations
-    are replaced by labels of actions and observations, since events may not be observable.
+    Machines are inferred from scratch once more.
     """
     if not state.selection.exhausted or state.selection.verified:
         return
@@ -186,9 +187,6 @@ def verify_if_exhausted(state: LearnerState) -> None:
         state.adopt_machines()
         return
     state.selection.verified = True
-    labels = state.labels
-    if state.all_rewards_equal and labels.automatic and labels.labeling.reads == "observation":
-        _adopt(state, ACTION_OBSERVATION)
 
 
 # --- Labels --------------------------------------------------------------------------------------
@@ -220,7 +218,7 @@ def simplify_labels(state: LearnerState) -> None:
     Events are given up if machines need ever more states for them.
     """
     labels, model = state.labels, state.model
-    if not labels.automatic or labels.labeling == AS_RECORDED or model is None:
+    if not labels.are_made or model is None:
         return
     n_states, n_labels = sum(state.sizes.values()), len(state.buffer.labels)
     reads_events = labels.labeling.events is not None
@@ -242,6 +240,38 @@ def simplify_labels(state: LearnerState) -> None:
         _adopt(state, OBSERVATIONS, ACTION_OBSERVATION)
     elif needs_actions:
         _adopt(state, ACTION_OBSERVATION)
+
+
+def label_shortened_episodes(state: LearnerState) -> None:
+    """Read the steps that the shortest rewarded episodes cannot do without, if that explains all.
+
+    If machines are larger then, that is tried again once the present ones have grown.
+    """
+    shortening, labels, hypothesis = state.selection.shortening, state.labels, state.hypothesis
+    if shortening is None or not shortening.is_done or state.model is None:
+        return
+    length = sum(len(script.actions) for script in shortening.scripts)
+    n_states, has_events = sum(state.sizes.values()), labels.labeling.events is not None
+    if length == labels.shortened_to and (has_events or n_states < labels.states_at_discovery):
+        return
+    labels.shortened_to, traces = length, state.buffer.traces()
+    if not has_events:
+        labels.states_at_discovery = int(OUTGROWN * n_states) + 1
+    options = replace(
+        hypothesis.options,
+        timing=LabelTiming.CURRENT,
+        effort=MACHINE_EFFORT,
+        trivial=(),  # besides "no event", which stands for all other steps
+        remove_trivial=True,
+    )
+    for labeling in script_labelings(state.model, shortening.scripts):
+        result = try_infer(options, labeling.transform(traces))
+        if isinstance(result, Conflict):
+            continue
+        if count_states(result) <= n_states:
+            hypothesis.options = replace(hypothesis.options, remove_trivial=True)
+            _adopt_events(state, (LabelCandidate(labeling, LabelTiming.CURRENT), result))
+        return
 
 
 def _are_actions_needed(state: LearnerState, n_states: int, n_labels: int) -> bool:

@@ -19,6 +19,8 @@ from resolvent.preprocess.labeling import LabelingFunction
 
 if TYPE_CHECKING:
     from resolvent.exploration.alternatives import AlternativeHypotheses, WMethodTests
+    from resolvent.exploration.reward_search import CandidateGroups
+    from resolvent.exploration.shortening import Shortening
     from resolvent.exploration.words import QueryLog
 
 MAX_WORD_LENGTH: Final = 6  # maximum number of labels in a row that are tested
@@ -42,8 +44,9 @@ class LabelState:
 
     `automatic` says that labels may change, and `undecided` that the first step decides whether
     the environment has labels. The next search for labels is after `search_at` steps;
-    `states_at_discovery` is the number of states of the machines at the last discovery. `changed`
-    is set until a checkpoint notes the change.
+    `states_at_discovery` is the number of states of the machines at the last discovery, and
+    `shortened_to` the number of steps of the shortest rewarded episodes when their steps were
+    tried as events. `changed` is set until a checkpoint notes the change.
     """
 
     labeling: LabelingFunction
@@ -51,7 +54,13 @@ class LabelState:
     undecided: bool
     search_at: int
     states_at_discovery: int = 0
+    shortened_to: int = 0
     changed: bool = False
+
+    @property
+    def are_made(self) -> bool:
+        """Whether the learner makes labels, since the environment has none."""
+        return self.automatic and not self.labeling.is_given
 
 
 @dataclass
@@ -112,6 +121,8 @@ class SelectionState:
     start_rate: tuple[int, int, float] = (-1, -1, 0.0)
     given_up: set[tuple[Checked, int]] = field(default_factory=set)  # needs no more checks
     queries: "QueryLog | None" = None
+    candidates: "CandidateGroups | None" = None
+    shortening: "Shortening | None" = None
     alternatives: "AlternativeHypotheses | None" = None
     w_method: "WMethodTests | None" = None
 

@@ -52,9 +52,14 @@ def stop_reason(
     """
     if state.conflict is not None:
         return "stochastic"
+    is_spent = state.steps > max_steps
     if is_done(state):
-        return _reason_when_done(state, state.current_bounds())
-    if state.steps > max_steps:
+        values = state.current_bounds()
+        reason = _reason_when_done(state, values)
+        # Elsewhere the search goes on; chance needs machines with probabilities.
+        if is_spent or reason != "unreachable" or _varying_step(state, values):
+            return reason
+    if is_spent:
         return "budget"
     if is_interrupted:
         return "interrupted"

@@ -25,6 +25,8 @@ from resolvent.exploration.empirical_model import (
     Step,
     StepSearch,
 )
+from resolvent.exploration.reward_search import search_on, search_reward
+from resolvent.exploration.shortening import shorten
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.state_checks import (
     CHECK_STATE,
@@ -34,7 +36,7 @@ from resolvent.exploration.state_checks import (
     nearest_informative,
 )
 from resolvent.exploration.values import RELIED_ON, USES, ValueBounds
-from resolvent.exploration.words import read_words, repeat_queries, search_reward
+from resolvent.exploration.words import read_words, repeat_queries
 
 # Returns the path of its next test; `RESET` for a test in another episode; None without a test.
 TestSource: TypeAlias = Callable[[LearnerState, EpisodeState], Path | None]
@@ -52,11 +54,12 @@ RATED_APART: Final = 0.005  # share of new steps after which too low an estimate
 
 def select_action(state: LearnerState, episode: EpisodeState) -> int | None:
     """Return the next action of an episode; None if it is of no more use."""
-    if state.model is None or episode.row == UNKNOWN:
+    trial = None if state.model is None else shorten(state, episode)
+    if trial is None and (state.model is None or episode.row == UNKNOWN):
         episode.purpose = "random step"
         return state.random_action(episode)
-    if not episode.path:
-        path = select_test(state, episode)
+    if trial is not None or not episode.path:
+        path = trial or select_test(state, episode)
         if path is None or not path.steps or path.steps[0][0] != episode.row:
             state.selection.useless_resets += not episode.length
             return None
@@ -68,15 +71,18 @@ def select_action(state: LearnerState, episode: EpisodeState) -> int | None:
 def select_test(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Return the next test for an episode; None if no source has any.
 
-    Without a test, the plan is executed until it is validated; then tests are exhausted.
+    Without a test, the plan is executed until it is validated; then tests are exhausted. If a
+    better plan is possible even so, or all rewards are equal, the search for rewards goes on.
     """
-    is_reward_known = not state.all_rewards_equal
+    is_reward_known, selection = not state.all_rewards_equal, state.selection
     for source in TESTS if is_reward_known else TESTS_FOR_REWARD:
         path = source(state, episode)
         if path is not None:
             return path
-    state.selection.exhausted = not is_reward_known or is_plan_validated(state)
-    return validate_plan(state, episode) if is_reward_known else None
+    if selection.exhausted and selection.verified and state.gap(state.values) > state.config.target:
+        return search_on(state, episode)
+    selection.exhausted = is_plan_validated(state)
+    return validate_plan(state, episode)
 
 
 def find_starts(state: LearnerState, episode: EpisodeState) -> Path | None:

@@ -23,7 +23,7 @@ MIN_REPEATED, REPEATED_SHARE = 150, 0.1  # repeated queries: at least, and share
 Word = tuple[int, ...]
 
 
-def search_reward(state: LearnerState, episode: EpisodeState) -> Path | None:
+def read_and_repeat(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Search for a step with another reward: ever longer words, and all queries after each.
 
     Every other episode takes the actions tried least often, since such a step may be near.
