@@ -55,6 +55,32 @@ def test_the_truth_lies_between_the_bounds(seed, steps, low):
         assert plan.optimistic[z] >= best[state] - 1e-9
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("states", [1, 2, 5, 12])
+def test_bounds_and_values_of_two_hundred_worlds(states):
+    """Both bounds hold with 97.5% each, and values are right on average."""
+    holds, luck, scale = np.zeros(2), [], []
+    for seed in range(50):
+        for steps in (40 * states, 400 * states):
+            world = Lottery(seed, states=states, low=-1.0)
+            plan = planned(world, world.traces(steps, seed), reward_range=(-1.0, 1.0))
+            if plan.confidence is None:  # nothing varied
+                holds += 1
+                continue
+            starts = [plan.model.augmented_state(z)[0] for z in plan.model.starts.tolist()]
+            weights = plan.model.start_counts
+            best, own = (
+                float(np.average(values[starts], weights=weights))
+                for values in (world.values(GAMMA), world.values(GAMMA, world.policy_of(plan)))
+            )
+            least, most = map(plan.model.mean_at_starts, (plan.pessimistic, plan.optimistic))
+            holds += least <= own + 1e-9, most >= best - 1e-9
+            luck.append(plan.value - own)
+            scale.append(abs(best))
+    assert (holds >= 0.975 * 100).all()
+    assert abs(np.mean(luck)) < 0.15 * np.mean(scale)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_with_many_steps_the_plan_is_optimal(seed):
     world = Lottery(seed, low=-1.0)

@@ -77,6 +77,14 @@ class Paid:
         upper = _upper_limit(most, max(high, float(most.max())))
         return cls(mean, min(lower, mean), max(upper, mean), len(returns))
 
+    def allows(self, least: float, most: float, tolerance: float) -> bool:
+        """Return whether a value in a range is possible, within three standard errors.
+
+        The `tolerance` is a share of the value; the interval has a width of four standard errors.
+        """
+        margin = (self.high - self.low) / 4 + tolerance * max(abs(self.mean), 1e-9)
+        return not (least > self.high + margin or most < self.low - margin)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
         return to_builtins(self)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util import html as notebook
-from resolvent._util.math import log, powers
+from resolvent._util.math import log
 from resolvent._util.records import ByValue, builtin
 from resolvent._util.text import amount
 from resolvent._util.validation import check_arguments, check_at_least
@@ -37,7 +37,6 @@ from resolvent.traces.symbols import symbol_text
 
 _NEGLIGIBLE: Final = 1e-4  # discount of the last step that the default limit allows
 _UNDISCOUNTED_STEPS: Final = 10_000  # the same limit without discount
-_ERRORS: Final = 3  # number of standard errors by which a mean has to miss the bounds
 _ENOUGH: Final = 10  # minimum number of episodes for a standard error
 _TOLERANCE: Final = 0.01  # share of a value below which a difference does not count
 _ROUNDING: Final = 1e-9  # share of the larger return below which a difference is rounding
@@ -105,12 +104,7 @@ class Runs(ByValue):
     @property
     def agrees(self) -> bool:
         """Whether the plan's value is what was paid, up to three standard errors and 1%."""
-        (least, most), paid = self.stated, self.paid
-        margin = (paid.high - paid.low) / 4  # the interval is four standard errors
-        margin += _TOLERANCE * max(abs(least), abs(paid.mean))
-        if not math.isfinite(margin):
-            return True
-        return _at_most(least, paid.high + margin) and _at_most(paid.low - margin, most)
+        return self.paid.allows(*self.stated, _TOLERANCE)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
@@ -464,12 +458,11 @@ def bound_violations(
     """
     known = np.array([number for number, start in enumerate(starts) if start is not None], int)
     if plan.model.outcomes is not None:
-        if plan.no_bound is not None:
+        if plan.no_bound is not None or not len(known):
             return ()
         states = [start for start in starts if start is not None]
-        returns = returns_of(traces, plan.gamma, plan.machines.reward.digits)
-        bounds = plan.pessimistic[states], plan.optimistic[states]
-        return _mean_violations(plan, traces, returns, known, bounds)
+        bounds = (float(values[states].mean()) for values in (plan.pessimistic, plan.optimistic))
+        return _mean_violations(plan, traces.take(known), *bounds)
     levels = plan.machines.preprocessor.rewards
     if levels is not None:
         traces = levels.transform(traces)  # the plan predicts the level of a noisy reward
@@ -484,32 +477,19 @@ def bound_violations(
             violations.append(BoundViolation(number, least, most, actual))
     if violations or len(known) == len(starts):
         return tuple(violations)
-    everywhere = np.full(1, plan.value), np.full(1, math.inf)
-    return _mean_violations(plan, traces, returns, np.arange(len(starts)), everywhere)
+    return _mean_violations(plan, traces, plan.value, math.inf)
 
 
 def _mean_violations(
-    plan: Plan,
-    traces: TraceSet,
-    returns: NDArray[np.float64],
-    episodes: NDArray[np.intp],
-    bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
+    plan: Plan, traces: TraceSet, least: float, most: float
 ) -> tuple[BoundViolation, ...]:
-    """Return whether the mean return of some episodes is outside of the mean of the bounds."""
-    if len(episodes) < _ENOUGH:
+    """Return whether the mean return is outside of bounds; truncated episodes might continue."""
+    returns = returns_of(traces, plan.gamma, plan.machines.reward.digits)
+    missing = missing_rewards(traces, set(), plan.gamma, plan.reward_range)
+    paid = Paid.of(returns, missing=missing)
+    if len(returns) < _ENOUGH or paid.allows(least, most, _ROUNDING):
         return ()
-    mean, least, most = (float(column.mean()) for column in (returns[episodes], *bounds))
-    error = _ERRORS * float(returns[episodes].std(ddof=1)) / math.sqrt(len(episodes))
-    # A truncated episode might have continued with the lowest or the highest reward.
-    lengths, ended = np.diff(traces.offsets)[episodes], traces.terminated[episodes]
-    discount = powers(plan.gamma, int(lengths.max()) + 1)[lengths]
-    weight = float(np.where(ended, 0.0, discount).mean())
-    low, high = plan.reward_range
-    loss = weight * min(0.0, discounted_sum(low, plan.gamma)) if weight else 0.0
-    gain = weight * max(0.0, discounted_sum(high, plan.gamma)) if weight else 0.0
-    if _at_most(least, mean + gain + error) and _at_most(mean + loss - error, most):
-        return ()
-    return (BoundViolation(None, least, most, mean),)
+    return (BoundViolation(None, least, most, paid.mean),)
 
 
 def _at_most(less: float, more: float) -> bool:
