@@ -1,6 +1,7 @@
 """Held-out steps: chosen by content, counted by hand, and distinguished from repeated ones."""
 
 import random
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
-from resolvent.inference.cross_validation import MachineHoldoutScore
+from resolvent.inference.held_out import MachineHoldoutScore
 from resolvent.machines import MachineScore
 from resolvent.traces.digest import trace_hashes
 from vending_machine import log
@@ -65,11 +66,49 @@ def counted(machine, traces, first=0):
     return counts
 
 
-def held_by_hand(traces, share=0.2):
-    """The numbers of the traces held out: those with the largest keys, equal ones once."""
+def held_by_hand(traces, share=5):
+    """The numbers of the traces learned from and held out: every fifth distinct one.
+
+    They are in the order of the number of traces with their rarest response, at most a tenth of
+    the responses to an event, and of their hashes.
+    """
     keys = trace_hashes(traces).tolist()
-    distinct = sorted(set(keys))
-    held = set(distinct[len(distinct) - max(round(share * len(distinct)), 1) :])
+    distinct = sorted({key: keys.index(key) for key in keys}.items())
+    machine = rs.infer(traces, noise="none").machines["response"]
+    given = {}
+    for state, query, value in zip(
+        machine.output_state.tolist(),
+        machine.output_query.tolist(),
+        machine.output_value.tolist(),
+        strict=True,
+    ):
+        action = machine.actions[query % len(machine.actions)]
+        count = machine.support.outputs[
+            machine.output_rows(np.array([state]), np.array([query]))[0]
+        ]
+        given.setdefault(action, Counter())[machine.outputs[value]] += int(count)
+    rare = {
+        (action, value)
+        for action, values in given.items()
+        if len(values) > 1
+        for value, count in values.items()
+        if count <= values.total() / 10
+    }
+    shown = {
+        key: {
+            response
+            for event, response in zip(
+                traces[at].actions, traces[at].columns["response"], strict=True
+            )
+            if (event, response) in rare
+        }
+        for key, at in distinct
+    }
+    times = Counter(value for values in shown.values() for value in values)
+    order = sorted(
+        shown, key=lambda key: (min((times[v] for v in shown[key]), default=len(keys) + 1), key)
+    )
+    held = set(order[1::share])
     learned = [number for number, key in enumerate(keys) if key not in held]
     return learned, [keys.index(key) for key in sorted(held, key=keys.index)]
 

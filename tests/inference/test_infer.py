@@ -155,6 +155,11 @@ def test_as_dict_holds_what_the_command_prints():
     folds = figures.pop("folds_tried")
     assert folds["transition"] >= 1
     assert folds["reward"] >= 1
+    assert {name: len(folds) for name, folds in figures.pop("cross_validation").items()} == {
+        "transition": 2,
+        "reward": 2,
+    }
+    assert [warning["kind"] for warning in figures.pop("warnings")] == ["hardly-tested"]
     assert figures == {
         "states": {"transition": 1, "reward": 3},
         "tm_states": 1,
@@ -181,7 +186,6 @@ def test_as_dict_holds_what_the_command_prints():
             "transition": [],
             "reward": [{"labels": [["bell"]], "transitions": [[0, 1], [1, 2]], "sources": []}],
         },
-        "warnings": [],
         "certificates": {},
         "terminal_situations": 0,
         "ambiguous_terminations": 1,
@@ -360,9 +364,9 @@ def test_a_label_is_kept_if_dropping_it_adds_states(monkeypatch):
 def test_evidence_comes_with_the_result(house):
     evidence = rs.infer(house).evidence
     assert evidence.holdout is not None
-    assert evidence.holdout.traces == 30
+    assert evidence.holdout.traces == 31  # a fifth of the distinct ones, and a copy
     assert evidence.transition.inseparable == ()
-    assert "hold-out: 0 of 30 held-out traces" in str(evidence)
+    assert "hold-out: 0 of 31 held-out traces" in str(evidence)
 
 
 @pytest.mark.parametrize(

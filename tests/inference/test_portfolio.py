@@ -48,6 +48,7 @@ CONTEXT = SimpleNamespace(in_time=lambda: True)
 TREE = range(portfolio.WORTH_A_THREAD)  # large enough for threads
 TASK = SimpleNamespace(
     limits=Limits,
+    output_bits=1.0,
     data=SimpleNamespace(context=CONTEXT),
     reduced=SimpleNamespace(histories=SimpleNamespace(tree=TREE)),
 )
@@ -188,7 +189,7 @@ def test_all_attempts_are_recorded():
     attempts = {attempt.name: attempt for attempt in result.tried["transition"]}
     assert set(attempts) >= {"edsm", "rpni", "search"}
     chosen = [name for name, attempt in attempts.items() if attempt.outcome == "chosen"]
-    assert chosen == ["search"]
+    assert chosen in (["search"], ["loops"])
     assert attempts["search"].states == result.transition.states == 6
     assert attempts["edsm"].states > 12
     (line,) = tried_lines(result)

@@ -17,17 +17,90 @@ from resolvent._util.text import amount, short
 from resolvent.errors import OptionError, ResolventError
 from resolvent.evaluation.observed import Numbers, SampledSteps
 from resolvent.machines import Machine, Machines, MachineScore
-from resolvent.machines.tables import GENERALIZED_CODE, OBSERVED_CODE
+from resolvent.machines.tables import GENERALIZED_CODE, OBSERVED_CODE, pair_keys
 from resolvent.replay.counts import ReplayCounts
 from resolvent.replay.replaying import replay_traces, states_at_steps
 from resolvent.replay.score import score_of
 from resolvent.replay.steps import StepQueries, query_numbers, step_queries
 from resolvent.traces import TraceSet
-from resolvent.traces.digest import sample_traces
+from resolvent.traces.digest import trace_hashes
 from resolvent.traces.vocabulary import Codes, codes_of
 
-TRAINING_SHARE: Final = 0.8  # share of traces to infer from when the rest is held out
+HELD_SHARE: Final = 0.2  # share of traces to hold out
+RARE: Final = 0.1  # maximum share of the outputs of a query for one of them to be rare
+_EPSILON: Final = 1e-9  # of rounding, in positions
 MAX_DEVIATIONS: Final = 4.0  # maximum standard deviations between shares within noise
+
+
+# --- Rare outcomes and the choice of traces -------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class StepKinds:
+    """Whether the output of each step depends on the past, and whether it is rare.
+
+    It depends on the past if the machine has several outputs for the query. It is rare if it is at
+    most a tenth of these outputs, by their counts. `may_be_rare` is whether any output is.
+    """
+
+    varies: NDArray[np.bool_]
+    rare: NDArray[np.bool_]
+    may_be_rare: bool
+
+    @classmethod
+    def of(cls, steps: StepQueries) -> "StepKinds":
+        """Classify steps by the counts of their machine."""
+        machine, width = steps.machine, len(steps.machine.outputs) + 1  # one for an unknown output
+        keys, row = np.unique(
+            pair_keys(machine.output_query, machine.output_value, width), return_inverse=True
+        )
+        count = np.bincount(row, machine.query_counts()[0], len(keys))
+        _, query, values = np.unique(keys // width, return_inverse=True, return_counts=True)
+        varies = values[query] > 1
+        total = np.bincount(query, count)
+        is_rare = varies & (count <= RARE * total[query])
+        outcomes = pair_keys(steps.queries, steps.outputs, width)
+        return cls(
+            np.isin(steps.queries, keys[varies] // width),
+            np.isin(outcomes, keys[is_rare]),
+            bool(is_rare.any()),
+        )
+
+
+def holdout_order(steps_by_machine: Iterable[StepQueries], traces: TraceSet) -> Numbers:
+    """Return the position of each trace in an order that spreads rare outcomes evenly.
+
+    Traces are in the order of the number of traces with their rarest outcome, and of their content.
+    They must be distinct.
+    """
+    rarest = np.full(len(traces), len(traces) + 1)
+    for steps in steps_by_machine:
+        rows = np.flatnonzero(StepKinds.of(steps).rare)
+        outcomes = pair_keys(steps.outputs[rows], traces.trace_of_step[rows], len(traces))
+        output, trace = np.divmod(np.unique(outcomes), len(traces))
+        np.minimum.at(rarest, trace, np.bincount(output)[output] if len(output) else output)
+    position = np.empty(len(traces), np.int64)
+    position[np.lexsort((trace_hashes(traces), rarest))] = np.arange(len(traces))
+    return position
+
+
+def is_held_out(position: Numbers, share: float, fold: int = 0) -> NDArray[np.bool_]:
+    """Return whether each trace is held out: with a share of a fifth, every fifth of the order.
+
+    The first one stays in training, in the first fold: an outcome that was recorded once cannot be
+    predicted without it.
+
+    >>> is_held_out(np.arange(8), 0.25).tolist()
+    [False, True, False, False, False, True, False, False]
+    """
+    number = position - fold + max(1 / share - 2, 0)
+    held: NDArray[np.bool_] = np.floor((number + 1) * share + _EPSILON) > np.floor(
+        number * share + _EPSILON
+    )
+    return held
+
+
+# --- Calibration ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -86,6 +159,9 @@ def calibration_of(machines: Machines, replay: ReplayCounts) -> Calibration | No
     return {name: CalibrationCheck.of(score) for name, score in score_of(machines, replay).items()}
 
 
+# --- Failures of traces ---------------------------------------------------------------------------
+
+
 def error_bound(failures: int, trials: int, delta: float = 0.05) -> float:
     """Return the upper confidence limit of the failure rate, at confidence 1 − `delta`.
 
@@ -131,7 +207,8 @@ class Holdout:
     """The failures of machines on traces that they were not inferred from.
 
     Of the `traces`, `failures` have a step that some machine does not predict right, `wrong` have a
-    wrong observed prediction, and `assumed_wrong` a wrong generalized one.
+    wrong observed prediction, and `assumed_wrong` a wrong generalized one. Of the `rare` traces
+    with a rare outcome (see `StepKinds`), `rare_failures` fail; `rare` is None if no outcome is.
 
     If the traces are held out of those that the machines were inferred from, the failures are
     those of machines inferred without them; `carries_over` is whether the given machines
@@ -149,11 +226,24 @@ class Holdout:
     carries_over: bool | None = None
     calibration: Calibration | None = field(default=None, hash=False)
     part: SampledSteps | None = None
+    rare: int | None = None
+    rare_failures: int = 0
 
     @classmethod
-    def of(cls, steps_by_machine: Iterable[StepQueries], traces: TraceSet) -> "Holdout":
-        """Count traces by the predictions of each machine at their steps."""
-        failing, wrong, assumed_wrong = (np.zeros(len(traces), bool) for _ in range(3))
+    def of(
+        cls,
+        steps_by_machine: Iterable[StepQueries],
+        traces: TraceSet,
+        known: Iterable[StepQueries] | None = None,
+    ) -> "Holdout":
+        """Count traces by the predictions of each machine at their steps.
+
+        Which outcomes are rare is decided by the counts of the machines of the `known` steps, by
+        default the same.
+        """
+        steps_by_machine = [*steps_by_machine]
+        failing, wrong, assumed_wrong, rare = (np.zeros(len(traces), bool) for _ in range(4))
+        kinds = [StepKinds.of(steps) for steps in known or steps_by_machine]
 
         def in_trace(steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
             return np.logical_or.reduceat(steps, traces.offsets[:-1])
@@ -164,17 +254,33 @@ class Holdout:
             failing |= in_trace(differs)
             wrong |= in_trace(differs & (basis == OBSERVED_CODE))
             assumed_wrong |= in_trace(differs & (basis == GENERALIZED_CODE))
-        return cls(len(traces), int(failing.sum()), int(wrong.sum()), int(assumed_wrong.sum()))
+        for kind in kinds:
+            rare |= in_trace(kind.rare)
+        return cls(
+            len(traces),
+            int(failing.sum()),
+            int(wrong.sum()),
+            int(assumed_wrong.sum()),
+            rare=int(rare.sum()) if any(kind.may_be_rare for kind in kinds) else None,
+            rare_failures=int((rare & failing).sum()),
+        )
 
     def __add__(self, other: "Holdout") -> "Holdout":
         """Return the counts of both sets of traces."""
-        counts = ("traces", "failures", "wrong", "assumed_wrong")
-        return Holdout(*(getattr(self, name) + getattr(other, name) for name in counts))
+        counts = ("traces", "failures", "wrong", "assumed_wrong", "rare_failures")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in counts}
+        rare = None if self.rare is None or other.rare is None else self.rare + other.rare
+        return Holdout(**sums, rare=rare)
 
     @property
     def is_new(self) -> bool:
         """Whether the traces are new to the machines, and not held out of theirs."""
         return self.carries_over is None
+
+    @property
+    def is_right(self) -> bool:
+        """Whether no trace fails, and some have a rare outcome, if there are any."""
+        return self.failures == 0 and self.rare != 0
 
     @property
     def within_noise(self) -> bool | None:
@@ -196,9 +302,19 @@ class Holdout:
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
         counts = ("traces", "failures", "wrong", "assumed_wrong", "delta", "bound", "wrong_bound")
-        more = ("is_new", "carries_over", "calibration", "part")
+        more = ("rare", "rare_failures", "is_new", "carries_over", "calibration", "part")
         names = {"is_new": "new_traces"}
         return to_builtins(self, (*counts, *more), names=names, optional=("calibration", "part"))
+
+    @property
+    def rare_text(self) -> str:
+        """The failures among traces with a rare outcome, as text; empty if no outcome is rare."""
+        if self.rare is None:
+            return ""
+        if self.rare == 0:
+            return "; none has a rare outcome"
+        verb = "fails" if self.rare_failures == 1 else "fail"
+        return f"; of {self.rare:,} with a rare outcome {self.rare_failures:,} {verb}"
 
     def __str__(self) -> str:
         part = "" if self.part is None else f"; {self.part}"
@@ -210,6 +326,7 @@ class Holdout:
         text = f"{self.failures:,} of {traces} fail, {self.wrong:,} with a wrong step"
         if self.assumed_wrong:
             text += f", {self.assumed_wrong:,} with a wrong generalized one"
+        text += self.rare_text
         text += (
             f": with {1 - self.delta:.0%} confidence at most {self.bound:.2%} of all traces fail, "
             f"and {self.wrong_bound:.2%} have a wrong step"
@@ -229,20 +346,24 @@ def split(
     The split depends on the content of the traces, not on their order. Return None if nothing
     is left to test, or nothing can be inferred from the share.
     """
-    is_training = sample_traces(traces, TRAINING_SHARE)
-    if is_training.all():
+    _, first, index = np.unique(trace_hashes(traces), return_index=True, return_inverse=True)
+    distinct = traces.take(first)
+    known = step_queries(machines, distinct, states_at_steps(machines, distinct))
+    is_held = is_held_out(holdout_order(known.values(), distinct), HELD_SHARE)[index]
+    if not is_held.any():
         return None
     try:
-        trained = infer(traces.take(np.flatnonzero(is_training)))
+        trained = infer(traces.take(np.flatnonzero(~is_held)))
     except ResolventError:
         return None
-    test = traces.take(np.flatnonzero(~is_training))
+    test = traces.take(np.flatnonzero(is_held))
     steps = step_queries(trained, test, states_at_steps(trained, test))
+    known = step_queries(machines, test, states_at_steps(machines, test))
     calibration = None
     if any(machine.is_noisy for machine in trained.values()):
         calibration = calibration_of(trained, replay_traces(trained, test))
     return replace(
-        Holdout.of(steps.values(), test),
+        Holdout.of(steps.values(), test, known.values()),
         delta=delta,
         calibration=calibration,
         carries_over=is_part(trained, machines),

@@ -10,13 +10,13 @@ from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import STRATEGIES, Strategy
 
 if TYPE_CHECKING:
-    from resolvent.inference.cross_validation import HoldoutScore
+    from resolvent.inference.held_out import HoldoutScore
     from resolvent.inference.infer import MachineInference
 
 __all__ = ["STRATEGIES", "HoldoutScore", "InferenceOptions", "MachineInference", "Strategy"]
 
 # Their modules import most of this package.
-_LATE = {"HoldoutScore": "cross_validation", "MachineInference": "infer"}
+_LATE = {"HoldoutScore": "held_out", "MachineInference": "infer"}
 
 
 def __getattr__(name: str) -> object:

@@ -25,6 +25,7 @@ from resolvent.noise.outputs import (
     fit_likely_machine,
     improve_transitions,
     machine_log_evidence,
+    with_exact_odds,
 )
 from resolvent.noise.rewards import assign_reward_levels
 from resolvent.preprocess.samples import ContradictoryRows, ObservationColumn, supplement
@@ -112,6 +113,7 @@ def infer_likely_machine(task: Task) -> MachineFit:
     never_moving = np.flatnonzero((loops | (likely.transitions < 0)).all(0)).tolist()
     machine = task.build(automaton, tuple(never_moving))
     comparison = compare_transitions(samples, machine.transitions)
+    comparison = with_exact_odds(samples, likely, machine.transitions, comparison)
     similar = alternatives(machine, task.samples, likely, comparison)
     support = machine.support and replace(machine.support, alternatives=comparison)
     machine = replace(machine, support=support)

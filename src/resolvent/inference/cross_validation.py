@@ -7,24 +7,26 @@ repetitions make no difference.
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from math import sqrt
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.parallel import Listener, Workers, get_executor
-from resolvent._util.records import ByMachine
-from resolvent._util.text import amount, short
 from resolvent._util.validation import check_arguments, explain_memory_errors
 from resolvent.errors import ModelError, OptionError, ResolventError, TimeLimitReached, TraceError
 from resolvent.evaluation.evidence import Evidence, are_training_traces, collect_evidence
-from resolvent.evaluation.holdout import CalibrationCheck
-from resolvent.evaluation.observed import SampledSteps, sample_traces
+from resolvent.evaluation.holdout import (
+    StepKinds,
+    holdout_order,
+    is_held_out,
+)
+from resolvent.evaluation.observed import sample_traces
 from resolvent.evaluation.weakness import prefix_keys, sinks
 from resolvent.inference.fit import OUT_OF_TIME
+from resolvent.inference.held_out import HoldoutScore, MachineHoldoutScore
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult, machines_of_result
@@ -34,7 +36,7 @@ from resolvent.preprocess.labeling import AS_RECORDED
 from resolvent.replay.corpus import Corpus, scan_corpus
 from resolvent.replay.replaying import states_at_steps
 from resolvent.replay.score import score
-from resolvent.replay.steps import step_queries
+from resolvent.replay.steps import StepQueries, step_queries
 from resolvent.traces import Trace, TraceDataset, TraceSet
 from resolvent.traces.digest import trace_hashes
 from resolvent.traces.io.formats import as_traces
@@ -54,143 +56,6 @@ _MIN_TIME_LIMIT: Final = 5.0
 
 _TIME_FACTOR: Final = 2.0
 """Time limit of a repeated inference, as a multiple of the duration of the first."""
-
-_NORMAL_95: Final = 1.959964
-"""Number of standard deviations that contain 95% of a normal distribution."""
-
-
-@dataclass(frozen=True)
-class MachineHoldoutScore:
-    """The score of one machine on held-out steps.
-
-    `states` is the number of states of the machine inferred without these steps, and `traces`
-    the number of traces tested. For a `noisy` machine the most likely output counts. `stuck` is
-    the number of steps in sinks, and `stuck_right` the number of those predicted right.
-    """
-
-    states: int
-    traces: int
-    score: MachineScore
-    noisy: bool = False
-    whole_traces: bool = True
-    stuck: int = 0
-    stuck_right: int = 0
-
-    @property
-    def share(self) -> float:
-        """The share of the steps that were predicted right."""
-        return self.score.all_right / self.score.steps
-
-    @property
-    def share_before_stuck(self) -> float | None:
-        """The share predicted right of the steps outside sinks; None if there are none."""
-        steps = self.score.steps - self.stuck
-        return (self.score.all_right - self.stuck_right) / steps if steps else None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """The 95% confidence interval of the share; None if the ends of traces were held out.
-
-        It is Wilson's interval, with a sample size of the number of traces: steps of one trace
-        depend on each other.
-
-        >>> low, high = MachineHoldoutScore(2, 40, MachineScore(right=390, wrong=10)).interval
-        >>> round(low, 3), round(high, 3)
-        (0.871, 0.996)
-        """
-        if not self.whole_traces:
-            return None
-        share, n = self.share, self.traces
-        shrinkage = _NORMAL_95**2 / n
-        center = (share + shrinkage / 2) / (1 + shrinkage)
-        half = _NORMAL_95 / (1 + shrinkage) * sqrt(share * (1 - share) / n + shrinkage / (4 * n))
-        return max(center - half, 0.0), min(center + half, 1.0)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the score as JSON values."""
-        low, high = self.interval or (None, None)
-        return {
-            "steps": self.score.steps,
-            "traces": self.traces,
-            "right": self.score.all_right,
-            "wrong": self.score.all_wrong,
-            "unseen": self.score.unseen,
-            "share": self.share,
-            "low": low,
-            "high": high,
-            "stuck": self.stuck,
-            "share_before_stuck": self.share_before_stuck,
-            "log_loss": self.score.log_loss if self.noisy else None,
-            "states": self.states,
-        }
-
-    def __str__(self) -> str:
-        score = self.score
-        if self.noisy:
-            return str(CalibrationCheck.of(score))
-        text = f"{_percent(score.all_right, score.steps)} predicted right"
-        if self.interval is not None:
-            low, high = self.interval
-            limits = f"{low:.1%} or more" if self.share == 1 else f"{low:.1%} to {high:.1%}"
-            text += f" (95% confidence: {limits})"
-        text += f", {_percent(score.all_wrong, score.steps)} wrong"
-        if score.unseen:
-            text += f", {_percent(score.unseen, score.steps)} unseen"
-        if self.stuck and self.share < 1:
-            steps = max(score.steps - self.stuck, 1)
-            before = _percent(score.all_right - self.stuck_right, steps)
-            text += f"; {before} right outside sink states"
-        return text
-
-
-def _percent(part: int, total: int) -> str:
-    """Write a share in percent, with enough digits that only all of it reads as 100%.
-
-    >>> _percent(9_999, 10_000), _percent(99_999, 100_000), _percent(1, 100_000), _percent(0, 7)
-    ('99.99%', '99.999%', '0.001%', '0%')
-    """
-    if part in (0, total):
-        return f"{100 * part // total}%"
-    digits = next((digits for digits in (1, 2) if 0 < round(100 * part / total, digits) < 100), 3)
-    return f"{100 * part / total:.{digits}f}%"
-
-
-@dataclass(frozen=True)
-class HoldoutScore(ByMachine[MachineHoldoutScore]):
-    """The scores of machines on steps that were held out when they were inferred, by machine.
-
-    Of the distinct traces `traces` were held out; `new` of those were tested, since the rest are
-    prefixes of training traces. If `whole_traces` is false, the last steps of each trace were held
-    out. `part` is the sample of steps for inference and testing, if traces in files are too many.
-    """
-
-    traces: int
-    new: int
-    steps: int
-    whole_traces: bool
-    machines: dict[str, MachineHoldoutScore] = field(hash=False)
-    part: SampledSteps | None = None
-
-    @property
-    def _by_name(self) -> dict[str, MachineHoldoutScore]:
-        return self.machines
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the scores as JSON values, by machine."""
-        return {name: score.as_dict() for name, score in self.machines.items()}
-
-    def __str__(self) -> str:
-        tested, rest = amount(self.traces, "trace"), "the others"
-        if not self.whole_traces:
-            tested, rest = f"the end of {tested}", "their beginning"
-        elif self.new < self.traces:
-            tested += f", {self.new:,} of them new"
-        if self.part is not None:
-            rest += f", {self.part}"
-        steps = amount(self.steps, "step")
-        header = f"{tested} ({steps}), predicted by machines inferred from {rest}:"
-        scores = [f"  {short(name)}: {score}" for name, score in self.machines.items()]
-        return "\n".join([header, *scores])
 
 
 def holdout_score(
@@ -237,9 +102,9 @@ def holdout_score(
         with get_executor(on) as workers:
             corpus = scan_corpus(result.machines, source, workers, known=cached, progress=progress)
             source, part = sample_traces(corpus)
-    split = _Split.of(source, share)
+    split = _Split.of(result.machines, source, share)
     machines = _infer(options, split.training, progress)
-    scores = _score_steps(split, machines, [*result.machines])
+    scores = _score_steps(split, machines, result.machines)
     steps = int(split.is_held.sum())
     return HoldoutScore(split.held, len(split.tested), steps, split.whole_traces, scores, part)
 
@@ -271,25 +136,29 @@ class _Split:
     learned: NDArray[np.int64]
 
     @classmethod
-    def of(cls, traces: TraceSet, share: float) -> "_Split":
+    def of(cls, machines: Machines, traces: TraceSet, share: float) -> "_Split":
         """Hold out whole traces, or the last steps of each, at least one of two, if they are few.
+
+        The `machines` of all traces decide which outcomes are rare, and therefore spread evenly.
 
         Raises:
             TraceError: when no step would be tested.
         """
         keys, first, index = np.unique(trace_hashes(traces), return_index=True, return_inverse=True)
         if len(keys) < MIN_TRACES:
-            distinct, lengths = np.sort(first), np.diff(traces.offsets)
+            numbers, lengths = np.sort(first), np.diff(traces.offsets)
             kept = np.maximum(np.ceil((1 - share) * lengths).astype(np.int64), 1)
             kept = np.where(lengths > 1, np.minimum(kept, lengths - 1), lengths)
             if np.array_equal(kept, lengths):
                 raise TraceError(
                     "the traces have one step each: to hold out steps, collect longer ones, or more"
                 )
-            return cls(traces.prefixes(kept), traces.take(distinct), len(distinct), kept[distinct])
-        held = min(max(round(share * len(keys)), 1), len(keys) - 1)
-        is_training = index < len(keys) - held
-        candidates = np.sort(first[len(keys) - held :])
+            return cls(traces.prefixes(kept), traces.take(numbers), len(numbers), kept[numbers])
+        distinct = traces.take(first)
+        order = holdout_order(_queries(machines, distinct).values(), distinct)
+        is_held = is_held_out(order, share)
+        held, is_training = int(is_held.sum()), ~is_held[index]
+        candidates = np.sort(first[is_held])
         test = _without_prefixes(traces, is_training, candidates)
         if not len(test):
             raise TraceError(
@@ -341,25 +210,36 @@ def _infer(
     return result.machines
 
 
+def _queries(machines: Machines, traces: TraceSet) -> dict[str, StepQueries]:
+    """Return the queries of each machine at the steps of traces; none if states are not certain."""
+    if machines.state_uncertainty:
+        return {}
+    traces = machines.preprocessor.transform(traces)
+    return step_queries(machines, traces, states_at_steps(machines, traces))
+
+
 def _score_steps(
-    split: _Split, machines: Machines, names: Iterable[str]
+    split: _Split, machines: Machines, known: Machines
 ) -> dict[str, MachineHoldoutScore]:
-    """Return the score of each machine on the held-out steps, with those in sinks."""
+    """Return the score of each machine on the held-out steps, with those in sinks.
+
+    Which outcomes are rare is decided by the `known` machines, those of all traces.
+    """
     scores: Mapping[str, MachineScore] = score(machines, split.tested)
     if not split.whole_traces:
         learned = score(machines, split.tested.prefixes(split.learned))
         scores = {name: counts.without(learned[name]) for name, counts in scores.items()}
-    traces = machines.preprocessor.transform(split.tested)
-    queries = {}
-    if not machines.state_uncertainty:  # otherwise the state of a step is not known
-        queries = step_queries(machines, traces, states_at_steps(machines, traces))
+    queries, rare_steps = _queries(machines, split.tested), _queries(known, split.tested)
     by_machine = {}
-    for name in (name for name in names if name in scores):
-        machine, stuck, right = machines[name], 0, 0
+    for name in (name for name in known if name in scores):
+        machine, stuck, right, rare, rare_right = machines[name], 0, 0, None, 0
         if (steps := queries.get(name)) is not None:
+            is_right = steps.predicted == steps.outputs
             is_stuck = split.is_held & np.isin(steps.states, sinks(machine))
-            stuck = int(is_stuck.sum())
-            right = int((steps.predicted == steps.outputs)[is_stuck].sum())
+            stuck, right = int(is_stuck.sum()), int(is_right[is_stuck].sum())
+            if name in rare_steps and (kinds := StepKinds.of(rare_steps[name])).may_be_rare:
+                is_rare = split.is_held & kinds.rare
+                rare, rare_right = int(is_rare.sum()), int(is_right[is_rare].sum())
         by_machine[name] = MachineHoldoutScore(
             machine.states,
             len(split.tested),
@@ -369,6 +249,8 @@ def _score_steps(
             split.whole_traces,
             stuck,
             right,
+            rare,
+            rare_right,
         )
     return by_machine
 

@@ -189,6 +189,19 @@ def min_states_bound(samples: SampleSet, automaton: RawAutomaton) -> int:
     return _core.min_states_bound(tree, samples.alpha, samples.output, **columns, work=work)
 
 
+def explains(samples: SampleSet, table: Codes) -> bool:
+    """Return whether a machine with this complete table [state, label] explains all samples."""
+    columns = samples.alpha, samples.output, samples.beta, samples.offsets
+    return _core.first_conflict(table.ravel(), table.shape[1], *columns) is None
+
+
+def automaton_of_table(samples: SampleSet, table: Codes) -> RawAutomaton:
+    """Return the automaton with this table [state, label] and the outputs of all samples."""
+    tree = samples.histories.tree
+    columns = _core.merge_as(tree, samples.alpha, samples.output, table.ravel(), table.shape[1])
+    return automaton_from_columns(columns, len(tree))
+
+
 def _columns_of(automaton: RawAutomaton) -> dict[str, Any]:
     return {
         "states": automaton.states,

@@ -16,11 +16,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from resolvent import _core
 from resolvent._util.parallel import Progress, Workers
 from resolvent._util.text import amount
 from resolvent.errors import TimeLimitReached
-from resolvent.inference.engine import NO_LIMITS, SEEDS, Limits
+from resolvent.inference.engine import NO_LIMITS, SEEDS, Limits, automaton_of_table
 from resolvent.inference.exact_solver import (
     SLICES,
     UNTIMED_SLICES,
@@ -32,7 +31,7 @@ from resolvent.inference.exact_solver import (
 )
 from resolvent.inference.fit import FOUND, IMPOSSIBLE, STOPPED, UNDECIDED, Attempt
 from resolvent.inference.state_merging import Watch
-from resolvent.machines.build import RawAutomaton, automaton_from_columns
+from resolvent.machines.build import RawAutomaton
 from resolvent.preprocess.samples import SampleSet
 from resolvent.preprocess.timing import NONE
 
@@ -139,11 +138,10 @@ class _Search:
 
     def _automaton(self, canonical: Table) -> RawAutomaton:
         """Return the automaton with this canonical table and the outputs of all samples."""
-        samples, tree = self._samples, self._samples.histories.tree
+        samples = self._samples
         full = np.full((len(canonical), len(samples.labels)), NONE, np.int32)
         full[:, self.traces.codes] = canonical
-        columns = _core.merge_as(tree, samples.alpha, samples.output, full.ravel(), full.shape[1])
-        return automaton_from_columns(columns, len(tree))
+        return automaton_of_table(samples, full)
 
     def _close_gap_in_parallel(self, workers: Workers) -> None:
         """Try sizes and seeds on workers until a smallest machine is found.

@@ -183,6 +183,26 @@ class MachineFit:
     finished: bool = True
 
 
+@dataclass(frozen=True)
+class Fold:
+    """The score of one machine in one fold, inferred without the traces that it is tested on.
+
+    Only steps whose output depends on the past are counted: `errors` of the `steps`, `unseen` of
+    these without a prediction, and `rare_errors` of the `rare` ones with a rare outcome.
+    """
+
+    states: int
+    steps: int
+    errors: int
+    unseen: int
+    rare: int
+    rare_errors: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the counts as JSON values."""
+        return to_builtins(self, ("states", "steps", "errors", "unseen", "rare", "rare_errors"))
+
+
 # ---- all machines ------------------------------------------------------------
 
 

@@ -29,6 +29,7 @@ from resolvent.inference.noise_selection import extend_result, select_noise_mode
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
+from resolvent.inference.validation import cross_validated
 from resolvent.machines import Machines
 from resolvent.noise.model import Noise
 from resolvent.preprocess.discretize import Discretizer
@@ -97,7 +98,8 @@ def infer(  # noqa: D417  # `InferenceOptions` describes the rest
             f"options={quoted(options)}: give InferenceOptions, such as InferenceOptions(effort=2)"
         )
     named = (name for name in options.outputs or () if name not in DEFAULT_COLUMNS)
-    return infer_with(options, as_traces(traces, named), progress)
+    result = infer_with(options, as_traces(traces, named), progress)
+    return cross_validated(result, infer_with)
 
 
 def _is_default(name: str, value: Any) -> bool:
@@ -162,7 +164,7 @@ def update(
         context = InferenceContext(options, result.preprocessor, progress)
         more = result.preprocessor.transform(traces)
         if options.labels != "auto" or not corpus.in_memory:
-            return _or_raise(extend_result(context, result, more))
+            return cross_validated(_or_raise(extend_result(context, result, more)), infer_with)
         exact = replace(context, without_noise=not result.is_noisy)
         extended = extend_result(exact, result, more)
         if isinstance(extended, Conflict):  # the events discovered before do not suffice
@@ -171,7 +173,7 @@ def update(
             extended = _infer_with_discovered_labels(
                 replace(context, preprocessor=recorded), source
             )
-        return _or_raise(extended)
+        return cross_validated(_or_raise(extended), infer_with)
 
 
 def _or_raise(result: InferenceResult | Conflict) -> InferenceResult:

@@ -20,7 +20,15 @@ import numpy as np
 from resolvent._util.math import log2
 from resolvent._util.parallel import Progress
 from resolvent.inference.context import seconds_left
-from resolvent.inference.engine import Limits, merge, repair_automaton, search, search_with_restarts
+from resolvent.inference.engine import (
+    Limits,
+    automaton_of_table,
+    explains,
+    merge,
+    repair_automaton,
+    search,
+    search_with_restarts,
+)
 from resolvent.inference.exact_search import minimal_automaton
 from resolvent.inference.exact_solver import require_sat_solver
 from resolvent.inference.fit import CHOSEN, GIVEN_UP, LONGER, OUT_OF_TIME, Attempt, MinimalityProof
@@ -49,12 +57,20 @@ NODES_FOR_LABEL: Final = 250
 """Nodes for each label from which such a machine is worth a longer search: fewer do not determine
 the transitions of a few states."""
 
-SEARCH_SHARE_IF_MEMORIZED: Final = 0.2
-"""Share of the work of strategy "search" that its entrant may use in that case."""
+SEARCH_SHARE_IN_NEED: Final = 0.2
+"""Share of the work of strategy "search" that its entrant may use in that case, and if outputs are
+rare: both leave merging little evidence."""
 
 QUERIES_FOR_LABEL: Final = 1.5
 """Ratio of queries to labels from which the search runs. States with few queries besides their
 transitions, as in logs of protocols, leave the search little that merging does not find."""
+
+RARE: Final = 0.1
+"""Share of outputs other than the usual one of their query up to which they are rare. Merging then
+hardly ever meets a contradiction, and the search runs whatever the number of queries."""
+
+MOST_TO_LOOP: Final = 20_000_000
+"""Maximum number of samples times transitions that change the state for which loops are tried."""
 
 MOST_TO_BACKTRACK: Final = 10_000_000
 """Maximum of nodes of the prefix tree times states for merge orders that backtrack: beyond that
@@ -180,8 +196,9 @@ def _search(task: Task, effort: float, limits: Limits, known: Codes | None = Non
 
 def _searching(task: Task, best: Candidate, limits: Limits) -> Candidate:
     """Search for a smaller machine than the best so far."""
-    share = SEARCH_SHARE_IF_MEMORIZED if _memorizes(task, best) else SEARCH_SHARE
-    effort = share * task.options.effort * uncertainty(best.automaton)
+    is_in_need = task.rare_outputs <= RARE or _memorizes(task, best)
+    share = SEARCH_SHARE_IN_NEED if is_in_need else SEARCH_SHARE
+    effort = share * task.options.effort * uncertainty(best.automaton, task.output_bits)
     known = best.machine.transitions if best.automaton.finished else None
     return _search(task, effort, limits, known)
 
@@ -193,6 +210,37 @@ def _repairing(task: Task, best: Candidate, limits: Limits) -> Candidate:
     seed, effort, samples = task.options.seed, task.options.effort, task.without(best.without)
     automaton = repair_automaton(samples, best.automaton, seed=seed, effort=effort, limits=limits)
     return Candidate.of(task, "repair", automaton, best.without)
+
+
+def _looping(task: Task, best: Candidate, limits: Limits) -> Candidate:
+    """Turn transitions of the best machine so far into loops where this shortens its description.
+
+    A transition that leaves its state needs a reason in the traces; the rarest are tried first.
+    """
+    if not best.automaton.finished:
+        raise WorkLimitExceeded
+    samples, automaton = task.without(best.without), best.automaton
+    states = np.arange(automaton.states, dtype=np.int32)
+    table = np.repeat(states[:, None], len(samples.labels), axis=1)
+    source, label = automaton.transition_state, automaton.transition_label
+    table[source, label] = automaton.transition_target
+    for row in np.argsort(automaton.transition_count, kind="stable").tolist():
+        cell = int(source[row]), int(label[row])
+        if table[cell] != cell[0]:
+            changed = table.copy()
+            changed[cell] = cell[0]
+            if explains(samples, changed):
+                candidate = Candidate.of(
+                    task, "loops", automaton_of_table(samples, changed), best.without
+                )
+                if candidate.bits < best.bits:
+                    best, table = candidate, changed
+    return best
+
+
+def _has_few_changes(task: Task, best: Candidate) -> bool:
+    changes = np.count_nonzero(best.automaton.transition_state != best.automaton.transition_target)
+    return bool(changes * len(task.reduced.alpha) <= MOST_TO_LOOP)
 
 
 def _is_small(task: Task, best: Candidate) -> bool:
@@ -213,7 +261,9 @@ def _may_be_searched(task: Task, best: Candidate) -> bool:
     queries = len(np.unique(task.reduced.alpha[task.reduced.alpha >= 0]))
     labels = len(task.reduced.labels) - len(task.looping)
     has_many_queries = queries >= QUERIES_FOR_LABEL * labels
-    return has_many_queries or not best.automaton.finished or _memorizes(task, best)
+    has_rare_outputs = task.rare_outputs <= RARE
+    is_memory = _memorizes(task, best)
+    return has_many_queries or has_rare_outputs or not best.automaton.finished or is_memory
 
 
 ENTRANTS: Final[tuple[Entrant, ...]] = (
@@ -222,6 +272,7 @@ ENTRANTS: Final[tuple[Entrant, ...]] = (
     Entrant(BACKTRACKING.name, 2, _merging(BACKTRACKING), _is_small),
     Entrant("repair", 3, _repairing),
     Entrant("search", 4, _searching, _may_be_searched),
+    Entrant("loops", 5, _looping, _has_few_changes),
 )
 """The strategies that run if `FIRST` leaves doubt."""
 
@@ -235,18 +286,18 @@ def most_states(states: int) -> int:
     return states + max(MORE_STATES, states)
 
 
-def uncertainty(automaton: RawAutomaton) -> float:
+def uncertainty(automaton: RawAutomaton, output_bits: float = 1.0) -> float:
     """Return the uncertainty of an automaton: 0 if every merge has much evidence, up to 1.
 
-    If an eighth of the merges have little evidence, all of it may be wrong. Two states are not in
-    doubt: if outputs vary, no machine has fewer.
+    If an eighth of the merges have little evidence, all of it may be wrong. An output that agrees
+    counts `output_bits`. Two states are not in doubt: if outputs vary, no machine has fewer.
     """
     scores = [event.score for event in automaton.events if event.red is not None]
     if not automaton.finished:
         return 1.0
     if automaton.states <= FEWEST or not scores:
         return 0.0
-    weak = sum(score < SURE + log2(len(scores)) for score in scores)
+    weak = sum(score * output_bits < SURE + log2(len(scores)) for score in scores)
     return min(8 * weak / len(scores), 1.0)
 
 
@@ -277,7 +328,8 @@ def best_candidate(
     best = first
     runs: list[_Run] = [(first.strategy, first, seconds)]
     for turn in sorted({entrant.turn for entrant in entrants}):
-        if best.strategy == "search" or not uncertainty(best.automaton):
+        is_searched = best.strategy == "search" and best is first
+        if is_searched or not uncertainty(best.automaton, task.output_bits):
             break
         ready = [
             entrant for entrant in entrants if entrant.turn == turn and entrant.applies(task, best)

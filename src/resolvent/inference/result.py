@@ -14,6 +14,7 @@ from resolvent.errors import ModelError
 from resolvent.evaluation.diagnosis.findings import Finding
 from resolvent.inference.fit import (
     Attempt,
+    Fold,
     InferenceState,
     MachineFit,
     MachineStatistics,
@@ -60,6 +61,7 @@ class InferenceResult:
         noise_rates: Rates of noise that no machine models, such as that of labels.
         noise_candidates: The explanations of the traces that were considered, with and without
             noise, and why each was chosen or rejected.
+        folds: The scores of each machine in cross-validation; empty if there was none.
     """
 
     machines: Machines
@@ -74,6 +76,7 @@ class InferenceResult:
     outliers: tuple[int, ...] = ()
     noise_rates: dict[str, float] = field(default_factory=dict)
     noise_candidates: tuple[NoiseCandidate, ...] = field(default=(), repr=False, compare=False)
+    folds: dict[str, tuple[Fold, ...]] = field(default_factory=dict, repr=False)
 
     # ---- how machines were inferred ------------------------------------------
 
@@ -342,6 +345,7 @@ class InferenceResult:
             "alternatives": builtin(self.alternatives),
             "labels": str(self.machines.preprocessor.labeling.reads),
             "events": self.events.as_dict(),
+            "cross_validation": builtin(self.folds),
             "warnings": builtin(self.warnings),
             "options": {**self.options.as_dict(), "engine": self.options.engine},
         }

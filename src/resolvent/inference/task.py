@@ -15,6 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
+from resolvent._util.math import log2
 from resolvent.errors import StepLocation
 from resolvent.inference.conflict import Conflict, Sampling, explain_conflict
 from resolvent.inference.context import InferenceContext
@@ -30,6 +32,7 @@ from resolvent.machines.build import (
     restore_loops,
 )
 from resolvent.machines.machine import machine_class, machine_name
+from resolvent.machines.tables import pair_keys
 from resolvent.preprocess.labeling import AS_RECORDED
 from resolvent.preprocess.reduction import (
     ConstantOutputs,
@@ -143,6 +146,35 @@ class Task:
     def options(self) -> InferenceOptions:
         """The options of the inference."""
         return self.data.options
+
+    @cached_property
+    def _usual(self) -> tuple[float, float]:
+        """The chance that two outputs of a query are equal, and that one is the most frequent."""
+        samples, width = self.reduced, len(self.reduced.outputs)
+        rows = np.flatnonzero(samples.alpha >= 0)
+        # Repeated traces must change nothing: an output counts once for each label history.
+        nodes = _core.history_columns(samples.histories.tree)[0][rows]
+        queried = pair_keys(nodes, samples.alpha[rows], len(samples.alpha_keys))
+        rows = rows[np.unique(queried, return_index=True)[1]]
+        pairs = pair_keys(samples.alpha[rows], samples.output[rows], width)
+        distinct, count = np.unique(pairs, return_counts=True)
+        if not len(count):
+            return 1.0, 1.0
+        starts = np.flatnonzero(np.diff(distinct // width, prepend=-1))
+        totals = np.add.reduceat(count, starts)
+        equal = np.add.reduceat(count.astype(float) ** 2, starts) / totals
+        most = np.maximum.reduceat(count, starts)
+        return float(equal.sum() / totals.sum()), float(most.sum() / totals.sum())
+
+    @property
+    def output_bits(self) -> float:
+        """The evidence of two equal outputs, in bits: little if nearly all are equal, at most 1."""
+        return min(-log2(self._usual[0]), 1.0)
+
+    @property
+    def rare_outputs(self) -> float:
+        """The share of outputs other than the most frequent one of their query."""
+        return 1 - self._usual[1]
 
     @property
     def looping(self) -> tuple[int, ...]:

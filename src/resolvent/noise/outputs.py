@@ -250,14 +250,16 @@ def improve_transitions(samples: SampleSet, likely: LikelyMachine) -> LikelyMach
     """Change single transitions of a machine while that makes all outputs likelier.
 
     The search uses an approximate score, and may leave a transition whose alternative has better
-    odds. A transition that makes a state reachable stays.
+    odds. States that a change makes unreachable are dropped, which saves their price.
     """
     transitions, best = _total(likely.transitions), likely.log_evidence
     refused: set[tuple[int, int]] = set()
     for _ in range(MAX_CHANGES):
-        better = _with_one_change(samples, transitions, best, refused)
+        better = _with_one_change(samples, transitions, best, likely.price, refused)
         if better is None:
             break
+        if len(better[0]) < len(transitions):  # entries have other numbers now
+            refused = set()
         transitions, best = better
     if best == likely.log_evidence:
         return likely
@@ -266,18 +268,22 @@ def improve_transitions(samples: SampleSet, likely: LikelyMachine) -> LikelyMach
         likely,
         transitions=transitions,
         log_evidence=best,
-        sizes={**likely.sizes, likely.states: best},
-        by_size={**likely.by_size, likely.states: transitions},
+        sizes={**likely.sizes, len(transitions): best},
+        by_size={**likely.by_size, len(transitions): transitions},
         noise=marginal_likelihood(samples, transitions).noise,
     )
 
 
 def _with_one_change(
-    samples: SampleSet, transitions: Codes, best: float, refused: set[tuple[int, int]]
+    samples: SampleSet,
+    transitions: Codes,
+    best: float,
+    price: float,
+    refused: set[tuple[int, int]],
 ) -> tuple[Codes, float] | None:
     """Return likelier transitions that differ in one entry, with their evidence; or None.
 
-    Changes that leave a state unreachable or do not improve the evidence on all samples are added
+    Each state costs its `price`. Changes that do not improve the evidence on all samples are added
     to `refused`; those with the worst odds of the present target are tried first.
     """
     comparison = compare_transitions(samples, transitions)
@@ -290,12 +296,43 @@ def _with_one_change(
             continue
         changed = transitions.copy()
         changed.flat[entry] = target
-        if len(shortest_paths(_read_transitions(samples, changed))) == len(changed):
-            log_evidence = marginal_likelihood(samples, changed).log_evidence
-            if log_evidence > best:
-                return changed, log_evidence
+        changed = _reachable(samples, changed)
+        log_evidence = marginal_likelihood(samples, changed).log_evidence
+        if log_evidence + price * (len(transitions) - len(changed)) > best:
+            return changed, log_evidence
         refused.add((entry, target))
     return None
+
+
+def _reachable(samples: SampleSet, transitions: Codes) -> Codes:
+    """Return the transitions of the states that samples reach, with new numbers."""
+    reached = sorted(shortest_paths(_read_transitions(samples, transitions)))
+    number = np.full(len(transitions), -1, np.int32)
+    number[reached] = np.arange(len(reached), dtype=np.int32)
+    return _total(number[transitions[reached]])
+
+
+def with_exact_odds(
+    samples: SampleSet,
+    likely: LikelyMachine,
+    transitions: Codes,
+    comparison: AlternativeTransitions,
+) -> AlternativeTransitions:
+    """Compute the odds anew where a comparison favors another target of `transitions`.
+
+    Comparisons keep the noise as fitted and may use a part of the samples. No change that makes all
+    samples likelier is left, so that exact odds are at least even.
+    """
+    log_odds = comparison.log_odds.copy()
+    present = marginal_likelihood(samples, _total(transitions)).log_evidence
+    for state, code in np.argwhere((comparison.target >= 0) & (log_odds < 0)).tolist():
+        changed = _total(transitions)
+        changed[state, code] = comparison.target[state, code]
+        changed = _reachable(samples, changed)
+        saved = likely.price * (len(transitions) - len(changed))
+        exact = present - marginal_likelihood(samples, changed).log_evidence - saved
+        log_odds[state, code] = max(exact, 0.0)
+    return replace(comparison, log_odds=log_odds)
 
 
 def _read_transitions(samples: SampleSet, transitions: Codes) -> Codes:

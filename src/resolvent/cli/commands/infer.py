@@ -10,7 +10,8 @@ from resolvent._util.text import amount, descriptions, short
 from resolvent.cli import flags, inputs, outputs
 from resolvent.errors import OptionError
 from resolvent.evaluation.weakness import weaknesses
-from resolvent.inference.cross_validation import MAX_SECONDS, SHARE, HoldoutScore, holdout_if_fast
+from resolvent.inference.cross_validation import MAX_SECONDS, SHARE, holdout_if_fast
+from resolvent.inference.held_out import HoldoutScore
 from resolvent.inference.infer import DISCOVERING_LABELS, infer_with
 from resolvent.inference.infer import infer as infer_traces
 from resolvent.inference.options import InferenceOptions

@@ -19,11 +19,12 @@ from resolvent._util.text import amount, short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError, ResolventError
 from resolvent.evaluation.evidence import Evidence
-from resolvent.evaluation.holdout import Calibration, calibration_of
+from resolvent.evaluation.holdout import Calibration, Holdout, calibration_of
 from resolvent.inference.cross_validation import evidence as gather_evidence
 from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.inference.summary import noise_lines
+from resolvent.inference.validation import UNRELIABLE
 from resolvent.machines import Machine, Machines, Score
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay.corpus import Corpus
@@ -112,6 +113,10 @@ def report(
     data = contents(pair, evidence, gallery)
     sentences = data["summary"]["sentences"]
     if isinstance(machines, InferenceResult):
+        verdict = data["summary"]["verdict"]
+        doubts = [note.text for note in machines.warnings if note.kind in UNRELIABLE]
+        if doubts and verdict["kind"] == "right":
+            verdict |= {"kind": "unseen", "text": f"Every recorded step is predicted. {doubts[0]}"}
         sentences += [f"Noise: {line}." for line in noise_lines(machines)]
         sentences.append(f"Inference took {machines.seconds['total']:.3g} s.")
     if returns is None and isinstance(policy, QTable):
@@ -161,7 +166,7 @@ def contents(
             ["traces", f"{evidence.traces:,}"],
             ["steps", f"{evidence.steps:,}"],
         ],
-        "verdict": _verdict(calibration_of(machines, evidence.replay), score),
+        "verdict": _verdict(calibration_of(machines, evidence.replay), score, evidence.holdout),
         "sentences": [
             *_origin(machines, evidence),
             "Before a step the machines have read the labels of all observations "
@@ -183,10 +188,19 @@ def contents(
     }
 
 
-def _verdict(checks: Calibration | None, score: Score) -> dict[str, Any]:
-    """Return whether noisy machines are wrong more often than noise explains, others at all."""
+def _verdict(checks: Calibration | None, score: Score, holdout: Holdout | None) -> dict[str, Any]:
+    """Return whether noisy machines are wrong more often than noise explains, others at all.
+
+    Exact machines are right only if held-out or new traces are predicted right as well.
+    """
     if checks is None:
-        return score_summary(score)
+        verdict = score_summary(score)
+        if verdict["kind"] != "right":
+            return verdict
+        is_right, text = _fresh_summary(holdout)
+        return _outcome(
+            "right" if is_right else "unseen", f"{text}{_generalized_text(score)}", score
+        )
     words = "; ".join(f"{short(name)} machine: {check}" for name, check in checks.items())
     text = f"Outputs vary because of noise. {words[:1].upper()}{words[1:]}."
     is_right = all(check.within_noise for check in checks.values())
@@ -209,6 +223,23 @@ def score_summary(score: Score) -> dict[str, Any]:
         return _outcome("unseen", f"{text}{generalized}", score)
     text = "Every step of every trace is predicted, and right."
     return _outcome("right", f"{text}{generalized}", score)
+
+
+def _fresh_summary(holdout: Holdout | None) -> tuple[bool, str]:
+    """Return whether traces that machines were not inferred from are predicted, and a sentence."""
+    recorded = "Every recorded step is predicted"
+    if holdout is None:
+        return False, f"{recorded}, but no traces could be held out to test others."
+    if holdout.is_right and holdout.is_new:
+        return True, "Every step of every trace is predicted, and right."
+    traces = amount(holdout.traces, "new trace" if holdout.is_new else "held-out trace")
+    if holdout.is_right:
+        some = "" if holdout.rare is None else f", {holdout.rare:,} of them with a rare outcome"
+        return True, f"{recorded}, and so is every step of {traces}{some}."
+    if not holdout.failures:
+        return False, f"{recorded}, and every step of {traces}, but none has a rare outcome."
+    share = f"{holdout.failures:,} of {traces} ({holdout.failures / holdout.traces:.0%})"
+    return False, f"{recorded}, but {share} fail by machines without them{holdout.rare_text}."
 
 
 def _outcome(kind: str, text: str, score: Score) -> dict[str, Any]:
