@@ -39,6 +39,7 @@ Inference
   mealy | 5 minutes | random Mealy machines of up to 1,000 states, and AALpy | mealy.py --peers
   bank | hours | models of protocols, all strategies and AALpy: docs/bank.md
   criterion | 10 minutes | which of several consistent machines is the true one
+  warnings | 15 minutes | wrong machines with a warning, and right ones, from too little data | warned.py
   no_labels | 30 minutes | worlds without labels: the events found, and from how many steps
   foreign | 10 minutes | environments and logs of others: docs/foreign.md | foreign/table.py
 Noise

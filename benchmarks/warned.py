@@ -4,14 +4,15 @@ Random problems: Mealy machines, DFAs that answer once at the end of a word, and
 Transition and Reward Machine, of 2 to 12 states and a few of up to 64, with 2 to 6 labels and 5 to
 2,000 traces (log-uniform); in half of them one output or reward is rare. A machine is wrong if it
 mispredicts, or does not know, at least 1% of those steps of fresh traces whose output varies with
-the past. `--rows` adds a craft world and samples of large DFAs. Thresholds were chosen with seeds
-below 1,000; `--first 100000` is a bank that had no part in that.
+the past, or a tenth of those with a rare output (at most a tenth of the outputs of its query).
+`--named` runs a craft world and large DFAs instead. Thresholds were chosen with seeds below 1,000;
+`--first 100000` is a bank that had no part in that.
 """
 
 import argparse
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,12 @@ from resolvent.replay.steps import step_queries
 
 WRONG = 0.01
 """Share of mispredicted steps from which a machine is wrong."""
+
+WRONG_IF_RARE = 0.1
+"""The same share of steps with a rare output."""
+
+RARE = 0.1
+"""Share of the outputs of a query up to which one of them is rare."""
 
 FRESH = 400
 """Number of fresh traces."""
@@ -49,13 +56,14 @@ class Row(NamedTuple):
     traces: int
     inferred: tuple[int, ...]
     error: float
+    rare_error: float
     warnings: tuple[str, ...]
     seconds: float
 
     @property
     def is_wrong(self) -> bool:
         """Whether some machine is wrong."""
-        return self.error >= WRONG
+        return self.error >= WRONG or self.rare_error >= WRONG_IF_RARE
 
     @property
     def is_warned(self) -> bool:
@@ -66,7 +74,8 @@ class Row(NamedTuple):
         sizes = ", ".join(map(str, self.inferred))
         return (
             f"{self.name:<13} {self.states:>3} states, {self.traces:>5} traces: {sizes:>7} inferred, "
-            f"{self.error:6.2%} wrong, {self.seconds:5.2f} CPU s {' '.join(self.warnings)}"
+            f"{self.error:6.2%} wrong, {self.rare_error:4.0%} if rare, {self.seconds:5.2f} CPU s "
+            f"{' '.join(self.warnings)}"
         )
 
 
@@ -208,6 +217,59 @@ def grid(rng: np.random.Generator, states: int, labels: int, sparse: bool) -> Pr
     return Problem("grid", states, record, 0)
 
 
+OBJECTS = ("wood", "grass", "iron", "gem", "toolshed", "workbench", "factory")
+
+
+def craft(rng: np.random.Generator, task: int, traces: int, rewarded: int) -> Problem:
+    """Draw a craft world: objects on a map, and a reward once some are visited in order.
+
+    Of the recorded traces `rewarded` finish the task; fresh ones are as they come.
+    """
+    size, length = 9, 100
+    cells = rng.permutation(size * size).tolist()
+    label_at = {cell: OBJECTS[at % len(OBJECTS)] for at, cell in enumerate(cells[:14])}
+    start, order = cells[-1], rng.permutation(OBJECTS)[:task].tolist()
+
+    def episode(random: np.random.Generator) -> rs.Trace:
+        cell, done = start, 0
+        seen, read, actions, rewards = [cell], [None], [], []
+        for action in random.integers(0, 4, length).tolist():
+            x, y = cell // size + MOVES[action][0], cell % size + MOVES[action][1]
+            if 0 <= x < size and 0 <= y < size:
+                cell = x * size + y
+            label = label_at.get(cell)
+            done += label == order[done]
+            seen.append(cell)
+            read.append(label)
+            actions.append(action)
+            rewards.append(float(done == task))
+            if done == task:
+                break
+        return rs.Trace(seen, read, actions, rewards, terminated=done == task)
+
+    def record(number: int, seed: int) -> rs.TraceSet:
+        random, finished, others = np.random.default_rng(seed), [], []
+        if number == FRESH:
+            return rs.TraceSet([episode(random) for _ in range(number)])
+        while len(finished) < rewarded or len(others) < number - rewarded:
+            trace = episode(random)
+            (finished if trace.terminated else others).append(trace)
+        mixed = finished[:rewarded] + others[: number - rewarded]
+        return rs.TraceSet([mixed[at] for at in random.permutation(number)])
+
+    return Problem("craft world", task, record, traces)
+
+
+def named_problems() -> Iterator[tuple[int, Problem]]:
+    """Yield craft worlds with 40 rewarded traces, and DFAs of 64 states from 1,521 words."""
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 7])
+        yield seed, craft(rng, 3 + seed % 3, (399, 800)[seed % 2], 40)
+    for seed in range(3):
+        large = dfa(np.random.default_rng([seed, 8]), 64, 2, sparse=False, length=15)
+        yield seed, replace(large, name="large dfa", traces=1_521)
+
+
 KINDS = (mealy, dfa, grid)
 
 
@@ -225,19 +287,21 @@ def problem(seed: int) -> Problem:
     return Problem(name, states, drawn.record, traces, drawn.outputs)
 
 
-def error_of(machines: rs.Machines, fresh: rs.TraceSet) -> float:
-    """Return the largest share of a machine's mispredicted steps whose output varies."""
-    shares = [0.0]
+def errors_of(machines: rs.Machines, fresh: rs.TraceSet) -> tuple[float, float]:
+    """Return the largest share of mispredicted steps, of those that vary and of rare ones."""
+    shares, rare_shares = [0.0], [0.0]
     states = states_at_steps(machines, fresh)
     for steps in step_queries(machines, fresh, states).values():
-        step = fresh.at_step(fresh.observation_codes) * len(fresh.actions) + fresh.action_codes
-        _, codes = fresh.column(steps.machine.predicts)
-        first = np.full(step.max() + 1, -1)
-        first[step] = codes
-        varies = np.isin(step, step[codes != first[step]])
-        if varies.any():
-            shares.append(float(np.mean((steps.predicted != steps.outputs)[varies])))
-    return max(shares)
+        query = fresh.at_step(fresh.observation_codes) * len(fresh.actions) + fresh.action_codes
+        values, codes = fresh.column(steps.machine.predicts)
+        counts = np.zeros((query.max() + 1, len(values)), np.int64)
+        np.add.at(counts, (query, codes), 1)
+        varies = (counts > 0).sum(1)[query] > 1
+        rare = varies & (counts[query, codes] <= RARE * counts.sum(1)[query])
+        is_wrong = steps.predicted != steps.outputs
+        shares += [float(is_wrong[varies].mean())] if varies.any() else []
+        rare_shares += [float(is_wrong[rare].mean())] if rare.any() else []
+    return max(shares), max(rare_shares)
 
 
 def row(drawn: Problem, seed: int) -> Row:
@@ -249,13 +313,8 @@ def row(drawn: Problem, seed: int) -> Row:
     seconds = time.process_time() - started
     kinds = tuple(dict.fromkeys(note.kind for note in result.warnings))
     sizes = tuple(machine.states for machine in result.machines.values())
-    error = error_of(result.machines, fresh)
-    return Row(drawn.name, drawn.states, drawn.traces, sizes, error, kinds, seconds)
-
-
-def bank_row(seed: int) -> Row:
-    """Return the row of one problem of the bank."""
-    return row(problem(seed), seed)
+    errors = errors_of(result.machines, fresh)
+    return Row(drawn.name, drawn.states, drawn.traces, sizes, *errors, kinds, seconds)
 
 
 def summary(rows: list[Row]) -> str:
@@ -274,12 +333,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--problems", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="seed of the first problem")
+    parser.add_argument("--named", action="store_true", help="craft worlds and large DFAs")
     parser.add_argument("--all", action="store_true", help="print all rows")
     options = parser.parse_args()
     rows, started = [], time.process_time()
-    for seed in range(options.first, options.first + options.problems):
-        rows.append(bank_row(seed))
-        if options.all or rows[-1].is_warned is not rows[-1].is_wrong:
+    seeds = range(options.first, options.first + options.problems)
+    problems = named_problems() if options.named else ((seed, problem(seed)) for seed in seeds)
+    for seed, drawn in problems:
+        rows.append(row(drawn, seed))
+        if options.all or options.named or rows[-1].is_warned is not rows[-1].is_wrong:
             print(seed, rows[-1], flush=True)
     print(summary(rows))
     print(

@@ -33,41 +33,28 @@ from resolvent.traces import TraceSet
 from resolvent.traces.digest import trace_hashes
 from resolvent.traces.schema import OBSERVATION
 
+# Above so many steps no machine is inferred again: merging then has much evidence, or many rare
+# transitions, of which `infer` warns without it.
 MAX_STEPS: Final = 100_000
-"""Number of steps above which no machine is inferred again: merging then has much evidence, or
-many rare transitions, of which `infer` warns without it."""
-
-MANY_STEPS: Final = 10_000
-"""Number of steps above which two folds are enough to see a share of 1%."""
-
-WRONG: Final = 0.01
-"""Share of wrong predictions among the held-out steps that depend on the past from which a machine
-is doubtful."""
-
+MANY_STEPS: Final = 10_000  # above so many steps two folds are enough to see a share of 1%,
+MANY_TESTED: Final = 2_000  # if so many of them depend on the past
+WRONG: Final = 0.01  # share of wrong predictions from which a machine is doubtful
+# Weight of a missing prediction: with all traces fewer are missing, and no error is hidden.
 UNSEEN_WEIGHT: Final = 0.5
-"""Weight of a missing prediction: with all traces fewer are missing, and no error is hidden."""
-
+# Number of held-out steps, all predicted right, from which a machine of the same size confirms the
+# present one: then smaller machines of other folds fail for lack of traces.
 CONFIRMED: Final = 50
-"""Number of held-out steps, all predicted right, from which a machine of the same size confirms the
-present one: then smaller machines of other folds fail for lack of traces."""
-
-CLEARLY_WRONG: Final = 10
-"""Number of errors from which no further fold is tried, if they are five times `WRONG`."""
-
-MIN_TESTED: Final = 10
-"""Number of tested steps below which nothing is known."""
-
-MIN_CONSTANT: Final = 30
-"""Number of traces below which an output that never varied may have rare values."""
-
+CERTAIN: Final = 200  # such steps that confirm a machine whatever the other folds show
+CLEARLY_WRONG: Final = 10  # errors from which no fold is added, if they are five times `WRONG`
+RARE_WRONG: Final = 0.2  # share of wrong predictions, at least three, among rare outcomes
+MIN_TESTED: Final = 10  # number of tested steps below which nothing is known
+MIN_CONSTANT: Final = 100  # traces below which an output that never varied may have rare values
+# Share of the effort for the machines of a fold: then all folds take about as long as the inference
+# where the portfolio searches.
 FOLD_EFFORT: Final = 0.2
-"""Share of the effort for the machines of a fold, so that all folds take about as long as the
-inference where the portfolio searches."""
 
-UNRELIABLE: Final = frozenset(
-    {"held-out-errors", "larger-than-necessary", "hardly-tested", "never-varied"}
-)
-"""Kinds of the findings of this module."""
+# The kinds of the findings of this module.
+UNRELIABLE: Final = ("held-out-errors", "larger-than-necessary", "hardly-tested", "never-varied")
 
 
 Infer = Callable[[InferenceOptions, TraceSet], InferenceResult]
@@ -89,7 +76,7 @@ def cross_validated(result: InferenceResult, infer: Infer) -> InferenceResult:
     known = step_queries(result.machines, traces, states_at_steps(result.machines, traces))
     kinds = {name: StepKinds.of(steps) for name, steps in known.items()}
     folds: dict[str, tuple[Fold, ...]] = dict.fromkeys(result.machines, ())
-    for is_held in _folds(known, traces):
+    for is_held in _folds(known, kinds, traces):
         try:
             machines = infer(_options(result), traces.take(~is_held)).machines
         except ResolventError:  # the traces of this fold do not suffice
@@ -121,10 +108,16 @@ def _options(result: InferenceResult) -> InferenceOptions:
     )
 
 
-def _folds(known: Mapping[str, StepQueries], traces: TraceSet) -> list[NDArray[np.bool_]]:
+def _folds(
+    known: Mapping[str, StepQueries], kinds: Mapping[str, StepKinds], traces: TraceSet
+) -> list[NDArray[np.bool_]]:
     """Return for each fold which of the distinct traces are held out."""
     order = holdout_order(known.values(), traces)
-    number = 2 if traces.steps > MANY_STEPS else round(1 / HELD_SHARE)
+    tested = min(
+        (int(kind.varies.sum()) for kind in kinds.values() if kind.varies.any()), default=0
+    )
+    has_many = traces.steps > MANY_STEPS and tested > MANY_TESTED
+    number = 2 if has_many else round(1 / HELD_SHARE)
     folds = (is_held_out(order, HELD_SHARE, fold) for fold in range(number))
     return [is_held for is_held in folds if is_held.any() and not is_held.all()]
 
@@ -158,8 +151,11 @@ def _counted(machine: Machine, folds: tuple[Fold, ...]) -> list[Fold]:
     the present one is confirmed by a fold, a smaller one does not either.
     """
     same = [fold for fold in folds if fold.states == machine.states]
-    is_confirmed = sum(fold.steps for fold in same if not fold.errors) >= CONFIRMED
-    return same if is_confirmed else [fold for fold in folds if fold.states <= machine.states]
+    right = [fold for fold in same if not fold.errors]
+    confirmed = sum(fold.steps for fold in right)
+    if confirmed >= CONFIRMED:
+        return right if confirmed >= CERTAIN else same
+    return [fold for fold in folds if fold.states <= machine.states]
 
 
 def _error_share(folds: list[Fold]) -> float:
@@ -178,11 +174,11 @@ def _finding(
 ) -> Finding | None:
     """Return the warning about one machine, if the folds give reason to."""
     name, counted = short(machine.name), _counted(machine, folds)
-    steps, errors = (sum(getattr(fold, of) for fold in counted) for of in ("steps", "errors"))
-    if _error_share(counted) >= WRONG:
-        rare, rare_errors = (
-            sum(getattr(fold, of) for fold in counted) for of in ("rare", "rare_errors")
-        )
+    steps, errors, rare, rare_errors = (
+        sum(getattr(fold, of) for fold in counted)
+        for of in ("steps", "errors", "rare", "rare_errors")
+    )
+    if _error_share(counted) >= WRONG or rare_errors >= max(3, RARE_WRONG * rare):
         with_rare = f", {rare_errors:,} of {rare:,} with a rare outcome" if rare else ""
         above_all = ", above all with rare outcomes" if rare_errors else ""
         return _warning(

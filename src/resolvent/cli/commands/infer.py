@@ -18,6 +18,7 @@ from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import ENGINES, STRATEGIES, Strategy
 from resolvent.inference.summary import MACHINE_COLUMNS, facts_of, machine_rows
+from resolvent.inference.validation import cross_validated
 from resolvent.preprocess.discretize import Discretizer
 from resolvent.replay.corpus import REPLAYING
 from resolvent.traces import TraceDataset, TraceSet
@@ -107,6 +108,7 @@ def infer(
         held_out: HoldoutScore | str | None = None
         if share != 0:
             bar.announce("held out: choosing traces")
+            result = cross_validated(result, infer_with)
             show_test = partial(show_stage, prefix="held out: ")
             held_out = holdout_if_fast(result, traces, share, inferred - read, show_test)
         tested = time.perf_counter()

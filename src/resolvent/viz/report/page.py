@@ -115,7 +115,7 @@ def report(
     if isinstance(machines, InferenceResult):
         verdict = data["summary"]["verdict"]
         doubts = [note.text for note in machines.warnings if note.kind in UNRELIABLE]
-        if doubts and verdict["kind"] == "right":
+        if doubts and verdict["kind"] != "wrong":
             verdict |= {"kind": "unseen", "text": f"Every recorded step is predicted. {doubts[0]}"}
         sentences += [f"Noise: {line}." for line in noise_lines(machines)]
         sentences.append(f"Inference took {machines.seconds['total']:.3g} s.")
@@ -239,7 +239,7 @@ def _fresh_summary(holdout: Holdout | None) -> tuple[bool, str]:
     if not holdout.failures:
         return False, f"{recorded}, and every step of {traces}, but none has a rare outcome."
     share = f"{holdout.failures:,} of {traces} ({holdout.failures / holdout.traces:.0%})"
-    return False, f"{recorded}, but {share} fail by machines without them{holdout.rare_text}."
+    return False, f"{recorded}, but {share} fail{holdout.rare_text}."
 
 
 def _outcome(kind: str, text: str, score: Score) -> dict[str, Any]:
