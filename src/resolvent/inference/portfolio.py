@@ -219,7 +219,7 @@ def _looping(task: Task, best: Candidate, limits: Limits) -> Candidate:
     """
     if not best.automaton.finished:
         raise WorkLimitExceeded
-    samples, automaton = task.without(best.without), best.automaton
+    samples, automaton, best = task.without(best.without), best.automaton, replace(best)
     states = np.arange(automaton.states, dtype=np.int32)
     table = np.repeat(states[:, None], len(samples.labels), axis=1)
     source, label = automaton.transition_state, automaton.transition_label
