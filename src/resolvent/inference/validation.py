@@ -164,9 +164,9 @@ def _error_share(folds: list[Fold]) -> float:
 
 
 def _is_clearly_wrong(machine: Machine, folds: tuple[Fold, ...]) -> bool:
-    counted = [fold for fold in _counted(machine, folds) if fold.states == machine.states]
-    errors = sum(fold.errors for fold in counted)
-    return errors >= CLEARLY_WRONG and _error_share(counted) >= 5 * WRONG
+    same = [fold for fold in folds if fold.states == machine.states]
+    errors = [fold.errors for fold in same]
+    return all(errors) and sum(errors) >= CLEARLY_WRONG and _error_share(same) >= 5 * WRONG
 
 
 def _finding(
@@ -174,21 +174,23 @@ def _finding(
 ) -> Finding | None:
     """Return the warning about one machine, if the folds give reason to."""
     name, counted = short(machine.name), _counted(machine, folds)
-    steps, errors, rare, rare_errors = (
+    steps, errors, unseen, rare, rare_errors = (
         sum(getattr(fold, of) for fold in counted)
-        for of in ("steps", "errors", "rare", "rare_errors")
+        for of in ("steps", "errors", "unseen", "rare", "rare_errors")
     )
     if _error_share(counted) >= WRONG or rare_errors >= max(3, RARE_WRONG * rare):
         with_rare = f", {rare_errors:,} of {rare:,} with a rare outcome" if rare else ""
+        unknown = f"; {unseen:,} are unseen" if unseen else ""
         above_all = ", above all with rare outcomes" if rare_errors else ""
         return _warning(
             "held-out-errors",
-            f"The {name} machine may be wrong: inferred without some traces, it mispredicts "
+            f"The {name} machine may be wrong: inferred without some traces, it does not predict "
             f"{errors:,} of {amount(steps, 'held-out step')} that depend on the past "
-            f"({errors / steps:.1%}{with_rare}). Collect more traces{above_all}.",
+            f"({errors / steps:.1%}{with_rare}{unknown}). Collect more traces{above_all}.",
             machine,
             steps=steps,
             errors=errors,
+            unseen=unseen,
             rare=rare,
             rare_errors=rare_errors,
         )
@@ -211,7 +213,7 @@ def _finding(
             machine,
             steps=tested,
         )
-    is_constant = machine.predicts != OBSERVATION and len(traces.labels) > 2
+    is_constant = machine.predicts != OBSERVATION and len(traces.labels) > 1
     if is_constant and not kinds.varies.any() and len(traces) < MIN_CONSTANT:
         limit = error_bound(0, len(traces))
         return _warning(
