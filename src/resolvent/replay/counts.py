@@ -148,10 +148,19 @@ class GroupedCounts(ByValue):
     @classmethod
     def of(cls, keys: Integers, values: Integers, count: Int64s | None = None) -> Self:
         """Count values by key, or sum the counts that the rows have already."""
-        table = CountTable.of({"key": keys, "value": values}, count)
-        key, start = np.unique(table["key"].astype(np.int64, copy=False), return_index=True)
-        value = table["value"].astype(np.int64, copy=False)
-        return cls(key, np.append(start, len(value)), value, table.count)
+        low, high = int(values.min(initial=0)), int(values.max(initial=0))
+        width, most = high - low + 1, max(-int(keys.min(initial=0)), int(keys.max(initial=0)))
+        if count is None and (most + 1) * width <= _LARGEST:  # sorting is faster than ranking
+            packed = np.sort(keys.astype(np.int64) * width + (values - low))
+            first = np.flatnonzero(np.diff(packed, prepend=packed[:1] - 1))
+            key, value = np.divmod(packed[first], width)
+            value, count = value + low, np.diff(first, append=len(packed))
+        else:
+            table = CountTable.of({"key": keys, "value": values}, count)
+            key, value = (table[name].astype(np.int64, copy=False) for name in ("key", "value"))
+            count = table.count
+        key, start = np.unique(key, return_index=True)
+        return cls(key, np.append(start, len(value)), value, count)
 
     def __len__(self) -> int:
         return len(self.key)
