@@ -217,7 +217,7 @@ def _sampled_queries(corpus: Corpus) -> tuple[Int64s, Int64s]:
         shard = CodedShard.among(0, sample, corpus.alphabets, corpus.rounding)
     offsets = shard.traces.offsets
     number = max(int(np.searchsorted(offsets, SAMPLED_STEPS, side="right")) - 1, 1)
-    trace = shard.traces.trace_of_step[: offsets[number]]
+    trace = np.repeat(np.arange(number), np.diff(offsets[: number + 1]))
     # Each trace before has an observation more than it has steps.
     observation = shard.codes[OBSERVATION][np.arange(len(trace)) + trace]
     action = shard.codes[ACTION][: len(trace)]
