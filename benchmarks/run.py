@@ -56,6 +56,7 @@ Reinforcement learning
   rivals | 1 hour | LRM, JIRP, recurrent PPO, frame stacking: docs/rivals.md; PyTorch | rivals/run.py
 Exploration
   solving | 1 hour | steps until a plan is optimal: docs/solving.md | solving.py -o benchmarks/solving.json
+  pomdps | 20 minutes | classic POMDPs: what plans are paid beside the optimum: docs/pomdps.md
   solved_worlds | 30 minutes | memory tasks of other projects: docs/solved-worlds.md
   claims | hours | how often a plan is called optimal and is not, in random worlds
   calibration | 1 hour | values, intervals and claims of `solve` beside what its plans are worth

@@ -2,37 +2,46 @@
 
 A single step proves nothing there. So a round is a batch: machines and a plan from all traces, then
 episodes that follow the optimistic policy of the plan, with some random steps so that nothing stays
-unseen. Each batch is half of all steps before it.
+unseen. Each batch is as long as all steps before it.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium as gym
 import numpy as np
 
+from resolvent._util.math import log
 from resolvent._util.parallel import stop_requests
 from resolvent.errors import OptionError, TraceError, locating
+from resolvent.exploration.belief_states import HiddenStates
 from resolvent.exploration.environment import CheckedEnv, member_of, seed_of
 from resolvent.exploration.solution import Round, Solution
 from resolvent.exploration.stopping import Guarantee, describe_labeling
 from resolvent.inference.conflict import Conflict
+from resolvent.inference.context import ACTION_OBSERVATION, fit_preprocessor
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machines
+from resolvent.noise.hidden_states import held_out
 from resolvent.noise.model import Noise
 from resolvent.planning.plan import Plan, plan
 from resolvent.planning.steps import acting_machines
+from resolvent.preprocess.labeling import AS_RECORDED
 from resolvent.rl.env import LivePreprocessor
 from resolvent.rl.rollout import Recorder, Step, play_episode
 from resolvent.rl.tracker import StateTracker
 from resolvent.traces import TraceSet
+from resolvent.traces.source import InMemorySource
 
 if TYPE_CHECKING:
     from resolvent.exploration.solve import SolveRun
 
+NEGLIGIBLE: Final = 0.01  # discount of rewards that are not explored for
 FIRST_BATCH: Final = 500  # minimum number of steps of a batch
+MIN_HELD_OUT: Final = 5  # minimum number of held-out traces to compare machines
 RANDOM_SHARE: Final = 0.2  # share of random steps
 
 
@@ -46,7 +55,7 @@ def explore_stochastic(run: "SolveRun", before: Solution | Conflict) -> Solution
                 f"environments: pass one made by gym.make"
             )
         while True:
-            best = learner.plan(learner.infer(learner.traces))
+            best = learner.learn()
             bound = best.bound if np.isfinite(best.bound) else None
             learned = learner.traces.steps, len(learner.traces), _states_of(best)
             run.history.append(Round(*learned, best.value, bound, "output probabilities"))
@@ -82,6 +91,34 @@ class StochasticLearner:
             seed=self.config.seed,
         )
         self.truncated_episodes = state.truncated_episodes
+        self.most_steps = run.player.limit or self.run.budget
+        self.may_have_beliefs = state.labels.automatic and labeling != AS_RECORDED
+
+    @property
+    def limit(self) -> int:
+        """Maximum length of an episode: rewards later than that count for little.
+
+        It is not below the length of any episode that ended itself.
+        """
+        gamma, length = self.config.gamma, np.diff(self.traces.offsets)
+        horizon = log(NEGLIGIBLE) / log(gamma) if gamma < 1 else self.most_steps
+        longest = int(length[self.traces.terminated].max(initial=0))
+        return min(self.most_steps, max(ceil(horizon), longest))
+
+    def learn(self) -> Plan:
+        """Return the plan from all traces: on beliefs if these predict more than the labels do.
+
+        Both are compared on every fourth trace; see docs/decisions/exploration.md.
+        """
+        traces, is_test = self.traces, held_out(self.traces)
+        if self.may_have_beliefs and np.count_nonzero(is_test) >= MIN_HELD_OUT:
+            training, test = (traces.take(np.flatnonzero(part)) for part in (~is_test, is_test))
+            preprocessor = fit_preprocessor(self.options, InMemorySource([traces]))
+            preprocessor = replace(preprocessor, labeling=ACTION_OBSERVATION)
+            hidden = HiddenStates.fit(traces, preprocessor, self.options.seed)
+            if hidden is not None and hidden.predicts_better(self.infer(training), test):
+                return hidden.best_plan(self.plan)
+        return self.plan(self.infer(traces))
 
     def infer(self, traces: TraceSet) -> Machines:
         """Return the machines of traces, none of which is an outlier: all of them were played."""
@@ -147,13 +184,13 @@ class StochasticLearner:
             least, most = best.reward_range
             best = self.plan(best.machines, (least, most + 1))
         n_steps, number = self.traces.steps, len(self.traces)
-        last = n_steps + min(max(FIRST_BATCH, n_steps // 2), self.run.budget - n_steps)
+        last = n_steps + min(max(FIRST_BATCH, n_steps), self.run.budget - n_steps)
         env = CheckedEnv(env)
         actor = _OptimisticActor(env, self.run, best, (self.config.seed, n_steps, 1))
         try:
             while n_steps < last and not is_interrupted():
                 seed, most = seed_of(self.config.seed, number, 1), last - n_steps
-                limit = min(most, self.run.player.limit or most)
+                limit = min(most, self.limit)
                 with locating(f"episode {number}"):
                     terminated, _ = play_episode(env, actor, seed=seed, max_steps=limit)
                 actor.recorder.end(terminated=terminated, truncated=not terminated)
