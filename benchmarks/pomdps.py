@@ -63,7 +63,7 @@ class PomdpEnv(gym.Env):
         return int(np.searchsorted(total, self.np_random.random() * total[-1], side="right"))
 
 
-def optimum(model, steps=400, most=3_000):
+def optimum(model, steps=300, most=600):
     """Return the optimal value by point-based value iteration on reachable beliefs."""
     n_actions, n_states = model.transition.shape[:2]
     n_observations = model.emission.shape[2]
@@ -285,6 +285,31 @@ def memory_chain(length=30):
     return Pomdp(start, seen, transition, np.tile(seen, (2, 1, 1)), reward, ends)
 
 
+def blurred_maze():
+    """Find the exit of a 4 × 3 maze where moves slip and walls are seen wrong (not for tuning)."""
+    cells = [(y, x) for y in range(3) for x in range(4) if (y, x) != (1, 1)]
+    return _maze(cells, goal=(0, 3), noise=0.2, blur=0.1)
+
+
+def maintenance():
+    """Repair a machine in time, by its noise and costly inspections (not for tuning)."""
+    produce, inspect, repair = range(3)
+    transition, emission = np.zeros((3, 4, 4)), np.zeros((3, 4, 6))
+    transition[produce] = [[0.9, 0.1, 0, 0], [0, 0.8, 0.2, 0], [0, 0, 0.6, 0.4], [0, 0, 0, 1]]
+    transition[inspect], transition[repair, :, 0] = np.eye(4), 1
+    for state, rattles in enumerate((0.05, 0.3, 0.6)):  # smooth, rattling; silent if broken
+        emission[[produce, repair], state, 0] = 1 - rattles
+        emission[[produce, repair], state, 1] = rattles
+        emission[inspect, state, 3:] = 0.05
+        emission[inspect, state, 3 + state] = 0.9
+    emission[:, 3, 2] = 1
+    reward = np.zeros((3, 4, 4))
+    reward[produce, :3], reward[inspect] = 1.0, -0.3
+    reward[repair, :3], reward[repair, 3] = -3.0, -12.0
+    ends = np.zeros((3, 4, 4), bool)
+    return Pomdp(np.eye(4)[0], emission[produce], transition, emission, reward, ends)
+
+
 class HiddenTaxi(gym.ObservationWrapper):
     """Gymnasium's Taxi that shows where the taxi and the destination are, not the passenger."""
 
@@ -304,6 +329,8 @@ WORLDS = {
     "load/unload": load_unload,
     "shuttle docking": shuttle,
     "memory chain": memory_chain,
+    "blurred maze": blurred_maze,
+    "maintenance": maintenance,
 }
 TAXI, TAXI_OPTIMUM = "taxi, passenger hidden", -9.5
 
