@@ -180,3 +180,22 @@ def test_machines_of_beliefs_are_saved(sensor, tmp_path):
     plan, again = (rs.plan(each, traces) for each in (machines, loaded))
     assert plan.value == again.value
     assert plan.policy.tolist() == again.policy.tolist()
+
+
+def test_steps_of_held_out_traces_alone_are_learned():
+    """The last trace, which is held out, has a step that occurs nowhere else."""
+    rng, traces = np.random.default_rng(0), []
+    for number in range(40):
+        at = [str(bit) for bit in rng.integers(2, size=21)]
+        rewards = [float(rng.random() < 0.5) for _ in range(20)]
+        if number == 39:
+            at[10], rewards[3] = "new", 7.0
+        traces.append(Trace(at, [None] * 21, ["go"] * 20, rewards))
+    traces = PREPROCESSOR.transform(TraceSet(traces))
+    with np.errstate(all="raise", under="ignore"):
+        model = refit(fit_hidden_states(traces), traces)
+        machines = belief_machines(model, traces, 0.1)
+    kind = int(np.flatnonzero(model.kinds.rewards[model.kinds.reward] == 7.0)[0])
+    assert model.chance[kind].sum() > 0
+    assert np.isfinite(model.chance).all()
+    assert "new" in machines.transition.observations

@@ -32,7 +32,7 @@ _TEST_SHARE: Final = 4  # one of so many traces is held out
 _MIN_TEST_GAIN: Final = 5.0  # gain on held-out traces, in nats, that justifies more variants
 _STEPS_PER_KIND: Final = 5  # minimum mean number of steps of each kind
 _TINY: Final = 1e-300
-_UNLIKELY: Final = 1e-6  # least probability of a step where models are compared
+_UNLIKELY: Final = 1e-6  # least probability of a step that a model has not learned from
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,8 @@ def refit(model: HiddenStateModel, traces: TraceSet) -> HiddenStateModel:
     """Return a model that was fitted to a part of traces, fitted to all of them."""
     kinds, kind = StepKinds.of(traces)
     data = _Episodes.of(traces, kinds, kind, np.ones(len(traces), bool))
-    fit = _Fit(model.chance[None], model.initial[None], model.keep[None])
+    # Steps that occur in no other trace have the probability 0 so far, which would stay 0.
+    fit = _Fit(model.chance[None] + _UNLIKELY, model.initial[None], model.keep[None])
     return _improve(data, fit, _SWEEPS).model(kinds)
 
 
@@ -261,6 +262,8 @@ def _forward(data: _Episodes, chance: Numbers, initial: Numbers) -> tuple[Number
         before[:, start:end] = belief = belief[:, : end - start]
         after = np.einsum("rbi,rbij->rbj", belief, chance[:, data.kind[start:end]])
         scale[:, start:end] = total = np.maximum(after.sum(-1), _TINY)
+        # After a step that the model excludes, every variant is possible.
+        after[total <= _TINY] = _TINY / chance.shape[-1]
         belief = after / total[..., None]
     return before, scale
 
