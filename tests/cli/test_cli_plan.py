@@ -203,7 +203,7 @@ def test_noisy_machines(run: Run, disturbed: tuple[Path, Path], tmp_path: Path) 
     outcome = run("plan", *disturbed, *acting, "--confidence", "0.9", "-o", target)
     assert (outcome.code, outcome.err) == (0, "")
     assert " expected from the starts, discounted by 0.95" in outcome.out
-    assert "\nbound        not known: from so few steps, " in outcome.out
+    assert "\nbound        not known: it would be as wide as " in outcome.out
     assert "12 episodes: mean return 1 " in outcome.out
     assert plan_files.load(target).confidence == 0.9
     figures = run("plan", *disturbed, *acting, "--json").json

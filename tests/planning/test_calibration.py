@@ -79,6 +79,8 @@ def test_errors_count_only_beyond_chance() -> None:
     assert ReturnErrors(returns, np.full(100, 0.2)).correction == pytest.approx(0.2)
     assert ReturnErrors(returns, returns - 0.4).correction == 0  # a mean of 2 standard errors
     assert ReturnErrors(returns[:9], np.full(9, 0.2)).correction == 0  # too few episodes
+    partly = np.array([0.2] * 90 + [np.nan] * 10)
+    assert ReturnErrors(returns, partly).correction == 0  # steps that are not known
     both = ReturnErrors(returns, returns) + ReturnErrors(returns + 1, returns)
     assert (len(both.errors), both.span) == (200, 2.0)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from resolvent.planning.plan import Plan
 
 _ERRORS: Final = 3  # number of standard errors from which on a mean error counts
+_KNOWN: Final = 0.95  # minimum share of episodes of known steps alone: the others are a selection
 _ENOUGH: Final = 10  # minimum number of episodes for a standard error
 _NEGLIGIBLE: Final = 1e-3  # share of the range of returns below which an error does not count
 
@@ -50,7 +51,7 @@ def discounted_sums(traces: TraceSet, of_step: Numbers, gamma: float) -> Numbers
 
 @dataclass(frozen=True, eq=False)
 class ReturnErrors:
-    """The discounted return of each episode, and the sum of the errors of its steps."""
+    """The discounted return of each episode, and the sum of the errors of its steps or NaN."""
 
     returns: Numbers
     errors: Numbers
@@ -66,12 +67,13 @@ class ReturnErrors:
 
     @property
     def correction(self) -> float:
-        """The mean error of an episode; 0 if it may be chance."""
-        if len(self.errors) < _ENOUGH:
+        """The mean error of an episode; 0 if it may be chance, or if many steps are not known."""
+        errors = self.errors[~np.isnan(self.errors)]
+        if len(errors) < max(_ENOUGH, _KNOWN * len(self.errors)):
             return 0.0
-        mean = math.fsum(self.errors) / len(self.errors)  # the same in any order
-        variance = math.fsum((self.errors - mean) ** 2) / (len(self.errors) - 1)
-        least = _ERRORS * math.sqrt(variance / len(self.errors)) + _NEGLIGIBLE * self.span
+        mean = math.fsum(errors) / len(errors)  # the same in any order
+        variance = math.fsum((errors - mean) ** 2) / (len(errors) - 1)
+        least = _ERRORS * math.sqrt(variance / len(errors)) + _NEGLIGIBLE * self.span
         return mean if abs(mean) > least else 0.0
 
 
@@ -80,7 +82,7 @@ class ReturnPass:
     """Finds the errors of each episode of a shard; it can be pickled, to run anywhere.
 
     `value` has an entry for each augmented state, and a last one for others; `value_of_step` has
-    one for each step, NaN where it is not known.
+    one for each step, NaN where an outcome is not known.
     """
 
     tables: MachineTables
@@ -105,11 +107,11 @@ class ReturnPass:
         z = look_up(self.numbers[order], order.astype(np.int32), number)
         a = codes_of(alphabets.actions, space.actions, -1)[shard.codes[ACTION]]
         reward = np.array(rounded(traces.rewards, self.digits))[traces.reward_codes]
-        ahead = np.append(self.value[z[1:]], 0.0)
-        last = traces.offsets[1:] - 1
-        ahead[last] = np.where(traces.terminated, 0.0, np.nan)
+        ahead, last = np.append(self.value[z[1:]], 0.0), traces.offsets[1:] - 1
+        ahead[last] = 0.0
         error = reward + self.gamma * ahead - self.value_of_step[z, a]
-        error[(z < 0) | (a < 0) | np.isnan(error)] = 0.0
+        error[(z < 0) | (a < 0)] = np.nan
+        error[last[~traces.terminated]] = 0.0  # what follows is not recorded
         return ReturnErrors(
             discounted_sums(traces, reward, self.gamma), discounted_sums(traces, error, self.gamma)
         )
@@ -127,12 +129,15 @@ def return_errors(
     space = StateSpace(model.observations, model.actions, sizes)
     process = DecisionProcess.expected(model, plan.reward_range[0], plan.gamma)
     of_step = process.backup(process.ahead(plan.values, plan.gamma), process.frequency)
+    # A step with an outcome that is not known is valued with caution, and so has errors.
+    has_unknown = np.bincount(process.step, process.next_state > process.states, of_step.size) > 0
+    is_known = model.known & ~has_unknown.reshape(of_step.shape)
     errors = ReturnPass(
         MachineTables.of(acting, corpus.alphabets),
         space,
         space.number(model.observation.astype(np.int64), list(model.states.values())),
         np.append(plan.values, process.unknown_value),
-        np.where(model.known, of_step, np.nan),
+        np.where(is_known, of_step, np.nan),
         plan.gamma,
         acting.reward.digits,
     )

@@ -127,8 +127,8 @@ def _calibrated(
             f"the model predicts {abs(error):.4g} {'more' if error < 0 else 'less'} than the "
             "traces were paid, so its states lack something that matters"
         )
-    elif errors.span <= best.bound < math.inf:
-        no_bound = "from so few steps, it is as wide as the range of the traces' returns"
+    elif 0 < errors.span <= best.bound < math.inf:
+        no_bound = "it would be as wide as the range of the traces' returns"
     return replace(best, model_error=error, no_bound=no_bound)
 
 
