@@ -20,6 +20,7 @@ RECENT: Final = 2  # number of last labels by which the trials of actions are co
 MAX_WANDERING: Final = 64  # maximum number of steps of an episode that takes actions least tried
 REPEAT_AFTER: Final = 2  # length of the label sequences after which every query is asked again
 MIN_REPEATED, REPEATED_SHARE = 150, 0.1  # repeated queries: at least, and share of all steps
+MIN_WITHOUT_MEMORY: Final = 600  # the same while no machine has a second state
 Word = tuple[int, ...]
 
 
@@ -48,10 +49,12 @@ def repeat_queries(state: LearnerState, episode: EpisodeState) -> Path | None:
 
     A state whose outputs have not differed so far looks like another.
     """
-    if state.validation.repeated_steps >= max(MIN_REPEATED, REPEATED_SHARE * state.steps):
+    has_memory = max(state.sizes.values()) > 1
+    least = MIN_REPEATED if has_memory else MIN_WITHOUT_MEMORY
+    if state.validation.repeated_steps >= max(least, REPEATED_SHARE * state.steps):
         return None
     paths = (_unasked_query(state, episode, length) for length in range(REPEAT_AFTER + 1))
-    path = next(filter(None, paths), None)
+    path = next(filter(None, paths), None) or _without_label(state, episode)
     # Walks would only show again that labels vary.
     if path is not None or state.present_model().nondeterministic:
         return path
@@ -83,6 +86,38 @@ def _unasked_query(state: LearnerState, episode: EpisodeState, length: int) -> P
     log = _query_log(state)
     path = log.unasked(episode.row, _word_of(state, episode), length)
     return path or _elsewhere(state, episode, lambda start: log.unasked(start, (), length))
+
+
+def _without_label(state: LearnerState, episode: EpisodeState) -> Path | None:
+    """Return the path to an informative query that was never asked without some label before it.
+
+    Shortest paths may all read the same label, so that no query is asked in the states without it.
+    """
+    model, log = state.present_model(), _query_log(state)
+    labels = range(len(state.buffer.labels))
+    for label in (label for label in labels if label not in model.neutral_labels):
+        missing = model.informative - log.asked_without(label)
+        if missing and label not in episode.recorded.labels[model.first :]:
+            path = _path_without(model, episode.row, label, missing)
+            if path is not None:
+                return path
+        if missing and episode.length:
+            starts = (start for start in model.starts if label not in model.first_word(start))
+            if any(_path_without(model, start, label, missing) for start in starts):
+                return RESET
+    return None
+
+
+def _path_without(model: EmpiricalModel, row: int, label: int, queries: set[Query]) -> Path | None:
+    search = StepSearch[int]([row], MAX_NODES)
+    for here in search:
+        observation = model.augmented_states[here][0]
+        for action, target in enumerate(model.next_row[here]):
+            if target != UNKNOWN and (observation, action) in queries:
+                return search.path(here, action, REPEAT)
+            if target >= 0 and model.label_read[here][action] != label:
+                search.add(target, here, action)
+    return None
 
 
 def _unread_word(state: LearnerState, episode: EpisodeState, length: int) -> Path | None:
@@ -136,6 +171,7 @@ class QueryLog:
         self.model, buffer = model, model.buffer
         self._observed: dict[Word, set[Query]] = {}
         self._times: dict[tuple[Word, int], list[int]] = {}
+        self._words_of: dict[Query, set[frozenset[int]]] = {}
         for episode in (*buffer.closed_episodes(), *buffer.open_episodes().values()):
             word: Word = ()
             for step, action in enumerate(episode.actions):
@@ -147,7 +183,13 @@ class QueryLog:
         """Note a query asked after these labels."""
         if len(word) <= MAX_WORD_LENGTH:
             self._observed.setdefault(word, set()).add((observation, action))
+        self._words_of.setdefault((observation, action), set()).add(frozenset(word))
         self._times_of(word, observation)[action] += 1
+
+    def asked_without(self, label: int) -> set[Query]:
+        """Return the queries asked in some episode before it read a label."""
+        sets_of = self._words_of.items()
+        return {query for query, sets in sets_of if any(label not in read for read in sets)}
 
     def least_tried(self, word: Word, observation: int) -> list[int]:
         """Return the actions tried least often with this observation, after the last labels."""
