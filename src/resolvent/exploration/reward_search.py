@@ -12,9 +12,9 @@ candidates or to rare observations, and random actions. Every draw halves the pr
 group, number of passes or length to the next, so that none is excluded and the shortest are first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -43,21 +43,19 @@ BLOCK: Final = 64  # number of steps of any other path
 N_COMPARED: Final = 8  # number of observations of which the least frequent one is visited
 MAX_LEVEL: Final = 5  # maximum number of passes of a tour, and length of a sequence
 SHARES: Final = (0.1, 0.7, 0.1, 0.1)  # of tours, sequences, random candidates, random actions
-Candidates: TypeAlias = dict[Query, int]  # numbers of the candidates of a group
 
 
 @dataclass
 class CandidateGroups:
     """The groups of candidates, and the sequences of each length read in each.
 
-    `exhausted` are groups and lengths without an unread sequence in reach, and `queries_that_end`
-    are those that terminate an episode. The groups hold for a model with `n_known` known steps.
+    `exhausted` are groups and lengths without an unread sequence in reach. The groups hold for a
+    model with `n_known` known steps.
     """
 
     n_known: int
-    groups: list[Candidates]
-    queries_that_end: set[Query]
-    read: dict[tuple[int, int], set[tuple[int, ...]]] = field(default_factory=dict)
+    groups: list[list[Query]]
+    read: dict[tuple[int, int], set[tuple[Query, ...]]] = field(default_factory=dict)
     exhausted: set[tuple[int, int]] = field(default_factory=set)
 
 
@@ -67,14 +65,11 @@ def search_reward(state: LearnerState, episode: EpisodeState) -> Path:
     Words of labels and actions least tried have the first steps to themselves if labels are given,
     and later half of all episodes; a quarter of them if the learner makes labels.
     """
-    is_given, turn = not state.labels.are_made, state.buffer.episodes % 8
-    if turn < 2 or (is_given and (state.steps < FIRST_STEPS or turn < 4)):
-        path = None
-        if is_given or episode.length < MAX_EPISODE:
-            path = read_and_repeat(state, episode)
-        if path is not None:
-            return path
-    return search_on(state, episode)
+    path, is_given, turn = None, not state.labels.are_made, state.buffer.episodes % 8
+    has_turn = turn < 2 or (is_given and (state.steps < FIRST_STEPS or turn < 4))
+    if has_turn and (is_given or episode.length < MAX_EPISODE):
+        path = read_and_repeat(state, episode)
+    return path or search_on(state, episode)
 
 
 def search_on(state: LearnerState, episode: EpisodeState) -> Path:
@@ -82,51 +77,49 @@ def search_on(state: LearnerState, episode: EpisodeState) -> Path:
     rng = np.random.default_rng((state.config.seed, state.steps, episode.index, 1))
     if episode.length and rng.random() < 0.5:
         return RESET
-    model = state.present_model()
-    walk = _Walk(model, episode.row, rng)
-    groups = _groups_of(state, model)
-    kind = int(rng.choice(len(SHARES), p=SHARES))
-    if kind == 0:
-        _tour(walk, groups, rng)
-    elif kind == 1:
-        _read_sequences(state, episode, walk, groups, rng)
-    elif kind == 2:
-        _visit_candidates(state, walk, groups, rng)
+    walk, model = _Walk(state, episode, rng), state.present_model()
+    kinds = walk.tour, walk.read_sequences, walk.visit_candidates, walk.take_random_actions
+    kinds[int(rng.choice(len(SHARES), p=SHARES))]()
     if len(walk.steps) < BLOCK // 4:
-        walk.take_random_actions(BLOCK)
-    if groups.queries_that_end and rng.random() < 0.5:
-        walk.go_to(groups.queries_that_end)
-    if not walk.steps:  # no step is known from here
-        return Path(((episode.row, state.random_action(episode)),), SEARCH)
-    return Path(tuple(walk.steps), SEARCH)
+        walk.take_random_actions()
+    if model.terminating and rng.random() < 0.5:
+        walk.go_to(model.terminating)
+    # Without a known step from here, any action is taken.
+    steps = walk.steps or [(episode.row, state.random_action(episode))]
+    return Path(tuple(steps), SEARCH)
 
 
 class _Walk:
     """Steps over known ones from a row; shortest paths are drawn by chance."""
 
-    def __init__(self, model: EmpiricalModel, row: int, rng: np.random.Generator) -> None:
-        self.model, self.row, self.rng, self.steps = model, row, rng, list[Step]()
+    def __init__(
+        self, state: LearnerState, episode: EpisodeState, rng: np.random.Generator
+    ) -> None:
+        self.state, self.model = state, state.present_model()
+        self.rng, self.episode, self.row, self.steps = rng, episode, episode.row, list[Step]()
+        known = state.selection.candidates
+        if known is None or known.n_known != self.model.n_known:
+            known = CandidateGroups(self.model.n_known, candidate_groups(self.model))
+            state.selection.candidates = known
+        self.candidates = known
 
-    def go_to(self, candidates: Iterable[Query]) -> Query | None:
+    def go_to(self, candidates: Collection[Query]) -> Query | None:
         """Take the steps to the nearest of some candidates, and return it if it is in reach."""
         if self.row == ENDS:
             return None
-        model, wanted = self.model, set(candidates)
-        search = StepSearch[int]([self.row])
+        model, search = self.model, StepSearch[int]([self.row])
         actions = self.rng.permutation(model.n_actions).tolist()
         for row in search:
             observation, next_row = model.augmented_states[row][0], model.next_row[row]
-            if (observation, ANY_ACTION) in wanted and (row != self.row or not self.steps):
+            if (observation, ANY_ACTION) in candidates and (row != self.row or not self.steps):
                 self._take(search.path_to(row), row)
                 return observation, ANY_ACTION
             for action in actions:
                 target = next_row[action]
-                if target == UNKNOWN:
-                    continue
-                if (observation, action) in wanted:
+                if (observation, action) in candidates and target != UNKNOWN:
                     self._take(search.steps_to(row, action), target)
                     return observation, action
-                if target != ENDS:
+                if target >= 0:
                     search.add(target, row, action)
         return None
 
@@ -134,137 +127,108 @@ class _Walk:
         self.steps += steps
         self.row = row
 
-    def take_random_actions(self, count: int) -> None:
+    def _level(self, count: int, base: int = 2) -> int:
+        """Draw a number below `count`, each less probable by a factor than the one before."""
+        return min(int(self.rng.geometric(1 - 1 / base)), count) - 1
+
+    def take_random_actions(self) -> None:
         """Take known steps at random until an episode ends or a step is not known."""
-        for action in self.rng.integers(self.model.n_actions, size=count).tolist():
+        for action in self.rng.integers(self.model.n_actions, size=BLOCK).tolist():
             if self.row == ENDS or self.model.next_row[self.row][action] == UNKNOWN:
                 return
             self._take([(self.row, action)], self.model.next_row[self.row][action])
 
+    def tour(self) -> None:
+        """Go through a group several times, from one candidate to the nearest other one."""
+        group = self.candidates.groups[self._level(len(self.candidates.groups))]
+        chosen = self.rng.permutation(len(group))[:MAX_TOUR]
+        for _ in range(1 + self._level(MAX_LEVEL)):
+            remaining = {group[number] for number in chosen}
+            self.go_to({group[int(self.rng.choice(chosen))]})
+            while remaining and len(self.steps) < MAX_TOUR_STEPS:
+                reached = self.go_to(remaining)
+                if reached is None:
+                    break
+                remaining.discard(reached)
 
-def _level(rng: np.random.Generator, least: int, most: int, base: int = 2) -> int:
-    """Draw a number; each one is less probable by a factor than the one before."""
-    return least + min(int(rng.geometric(1 - 1 / base)) - 1, most - least)
+    def read_sequences(self) -> None:
+        """Read sequences of candidates that were never read without another one in between.
 
-
-def _tour(walk: _Walk, groups: CandidateGroups, rng: np.random.Generator) -> None:
-    """Go through a group several times, from one candidate to the nearest other one."""
-    group = list(groups.groups[_level(rng, 0, len(groups.groups) - 1)])
-    chosen = rng.permutation(len(group))[:MAX_TOUR]
-    for _ in range(_level(rng, 1, MAX_LEVEL)):
-        remaining = {group[number] for number in chosen}
-        walk.go_to([group[int(rng.choice(chosen))]])
-        while remaining and len(walk.steps) < MAX_TOUR_STEPS:
-            reached = walk.go_to(remaining)
-            if reached is None:
-                break
-            remaining.discard(reached)
-
-
-def _read_sequences(
-    state: LearnerState,
-    episode: EpisodeState,
-    walk: _Walk,
-    groups: CandidateGroups,
-    rng: np.random.Generator,
-) -> None:
-    """Read sequences of candidates that were never read without another one in between."""
-    # The fewest sequences come first, and those of the groups that stand out most.
-    kinds = [
-        (4**number * len(group) ** length, number, length)
-        for number, group in enumerate(groups.groups)
-        for length in range(2, MAX_LEVEL + 1)
-        if (number, length) not in groups.exhausted and ANY_ACTION not in next(iter(group))
-    ]
-    if not kinds:
-        return
-    _, number, length = sorted(kinds)[_level(rng, 0, len(kinds) - 1, 4)]
-    group = groups.groups[number]
-    read = groups.read.get((number, length))
-    if read is None:
-        read = groups.read[number, length] = _sequences_read(state, group, length)
-    recorded = episode.recorded
-    queries = zip(recorded.observations, recorded.actions, strict=False)
-    recent = [group[query] for query in queries if query in group][-(length - 1) :]
-    while len(walk.steps) < SEQUENCE_STEPS:
-        n_steps, unread = len(walk.steps), group
-        if len(recent) == length - 1:
-            unread = {query: code for query, code in group.items() if (*recent, code) not in read}
-        if rng.random() < 0.5:  # distant ones would come last
-            unread = dict([list(unread.items())[int(rng.integers(len(unread)))]]) if unread else {}
-        if walk.go_to(unread) is None:
-            if not walk.steps:
-                groups.exhausted.add((number, length))
+        The fewest sequences come first, and those of the groups that stand out most.
+        """
+        candidates, model = self.candidates, self.model
+        kinds = sorted(
+            (4**number * len(group) ** length, number, length)
+            for number, group in enumerate(candidates.groups)
+            for length in range(2, MAX_LEVEL + 1)
+            if (number, length) not in candidates.exhausted and ANY_ACTION not in group[0]
+        )
+        if not kinds:
             return
-        for row, action in walk.steps[n_steps:]:  # others of the group may be on the way
-            code = group.get((walk.model.augmented_states[row][0], action))
-            if code is not None:
-                recent.append(code)
-                read.add(tuple(recent[-length:]))
-        recent = recent[-(length - 1) :]
+        _, number, length = kinds[self._level(len(kinds), 4)]
+        group = set(candidates.groups[number])
+        if (number, length) not in candidates.read:
+            candidates.read[number, length] = _sequences_read(self.state, group, length)
+        read, recorded = candidates.read[number, length], self.episode.recorded
+        queries = zip(recorded.observations, recorded.actions, strict=False)
+        recent = [query for query in queries if query in group]
+        while len(self.steps) < SEQUENCE_STEPS:
+            n_steps, before = len(self.steps), tuple(recent[1 - length :])
+            unread = {query for query in group if (*before, query) not in read}
+            if not unread or (self.rng.random() < 0.5 and self.go_to(unread) is None):
+                if not self.steps:
+                    candidates.exhausted.add((number, length))
+                return
+            if len(self.steps) == n_steps:  # distant ones would come last
+                drawn = sorted(unread)[int(self.rng.integers(len(unread)))]
+                if self.go_to({drawn}) is None:
+                    return
+            for row, action in self.steps[n_steps:]:  # others of the group may be on the way
+                query = model.augmented_states[row][0], action
+                if query in group:
+                    recent.append(query)
+                    read.add(tuple(recent[-length:]))
+
+    def visit_candidates(self) -> None:
+        """Go to random candidates, or to observations that are rare among some."""
+        observations, times = np.unique(
+            self.state.buffer.columns().observations, return_counts=True
+        )
+        while len(self.steps) < BLOCK:
+            if self.rng.random() < 0.25:
+                some = self.rng.integers(len(observations), size=N_COMPARED)
+                target: Query = int(observations[some[times[some].argmin()]]), ANY_ACTION
+            else:
+                group = self.candidates.groups[self._level(len(self.candidates.groups))]
+                target = group[int(self.rng.integers(len(group)))]
+            if self.go_to({target}) is None and self.rng.random() < 0.5:
+                return
 
 
-def _sequences_read(state: LearnerState, group: Candidates, length: int) -> set[tuple[int, ...]]:
+def _sequences_read(state: LearnerState, group: set[Query], length: int) -> set[tuple[Query, ...]]:
     """Return the sequences of candidates read so far."""
-    columns = state.buffer.columns()
-    queries, query_of = columns.queries
-    code_of = np.array(
-        [group.get(divmod(query, columns.n_actions), -1) for query in queries.tolist()]
-    )
-    codes = code_of[query_of]
-    steps = np.flatnonzero(codes >= 0)
-    if len(steps) < length:
-        return set()
-    number = np.searchsorted(columns.offsets, steps, side="right")
-    windows = np.lib.stride_tricks.sliding_window_view(codes[steps], length)
-    is_one_episode = number[: len(windows)] == number[length - 1 :]
-    return set(map(tuple, windows[is_one_episode].tolist()))
+    read, buffer = set[tuple[Query, ...]](), state.buffer
+    for episode in (*buffer.closed_episodes(), *buffer.open_episodes().values()):
+        queries = zip(episode.observations, episode.actions, strict=False)
+        asked = [query for query in queries if query in group]
+        read.update(zip(*(asked[first:] for first in range(length)), strict=False))
+    return read
 
 
-def _visit_candidates(
-    state: LearnerState, walk: _Walk, groups: CandidateGroups, rng: np.random.Generator
-) -> None:
-    """Go to random candidates, or to observations that are rare among some."""
-    columns = state.buffer.columns()
-    times = np.bincount(columns.observations)
-    observations = np.unique(columns.observations)
-    while len(walk.steps) < BLOCK:
-        if rng.random() < 0.25:
-            some = rng.choice(observations, N_COMPARED)
-            target: Query = int(some[times[some].argmin()]), ANY_ACTION
-        else:
-            group = list(groups.groups[_level(rng, 0, len(groups.groups) - 1)])
-            target = group[int(rng.integers(len(group)))]
-        if walk.go_to([target]) is None and rng.random() < 0.5:
-            return
-
-
-def _groups_of(state: LearnerState, model: EmpiricalModel) -> CandidateGroups:
-    groups = state.selection.candidates
-    if groups is None or groups.n_known != model.n_known:
-        groups = state.selection.candidates = candidate_groups(model)
-    return groups
-
-
-def candidate_groups(model: EmpiricalModel) -> CandidateGroups:
+def candidate_groups(model: EmpiricalModel) -> list[list[Query]]:
     """Return the groups of candidates by the effects of all queries."""
-    known = model.last_outcome
-    open_queries = sorted(known.keys() - model.terminating)
-    is_silent = {query: known[query] == query[0] for query in open_queries}
-    by_action: dict[int, list[Query]] = {}
-    for query in open_queries:
-        by_action.setdefault(query[1], []).append(query)
-    invisible: list[list[Query]] = []
+    known, groups = model.last_outcome, list[list[Query]]()
+    queries = sorted(known.keys() - model.terminating)
     effects, bumps = list[Query](), list[Query]()
-    for _, queries in sorted(by_action.items()):
-        silent = [query for query in queries if is_silent[query]]
-        if len(silent) >= (1 - HARDLY_EVER) * len(queries):
-            invisible.append(silent)
-            effects += [query for query in queries if not is_silent[query]]
+    for action in range(model.n_actions):
+        of_action = [query for query in queries if query[1] == action]
+        silent = [query for query in of_action if known[query] == query[0]]
+        if silent and len(silent) >= (1 - HARDLY_EVER) * len(of_action):
+            groups.append(silent)
+            effects += sorted({*of_action} - {*silent})
         else:
             bumps += silent
-    union = [query for queries in invisible for query in queries]
+    if len(groups) > 1:
+        groups.append([query for group in groups for query in group])
     visits = [(observation, ANY_ACTION) for observation in sorted({query[0] for query in known})]
-    groups = [effects, *invisible, union if len(invisible) > 1 else [], bumps, visits, open_queries]
-    numbered = [{query: code for code, query in enumerate(group)} for group in groups if group]
-    return CandidateGroups(model.n_known, numbered, set(model.terminating))
+    return [group for group in (effects, *groups, bumps, visits, queries) if group]

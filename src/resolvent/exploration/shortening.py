@@ -7,20 +7,18 @@ shortest episode with the reward are replaced by shortest paths, the largest par
 debugging). What still leads to the reward is shorter; what does not shows that the part matters.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from resolvent.exploration.empirical_model import RESET, EmpiricalModel, Path
 from resolvent.exploration.state import EpisodeState, LearnerState
-from resolvent.exploration.tables import Query
 from resolvent.inference.context import ACTION_OBSERVATION
 from resolvent.machines.memory import BreadthFirstSearch
 from resolvent.preprocess.labeling import LabelingFunction
-from resolvent.traces.symbols import Label, Symbol
 
 SHORTEN: Final = "shortened episode"
 MAX_TARGETS: Final = (
@@ -29,17 +27,12 @@ MAX_TARGETS: Final = (
 MAX_LENGTH: Final = 2_000  # maximum length of an episode that is shortened
 
 
-# A start, and actions to take from there.
-Trial: TypeAlias = tuple[tuple[int, int], tuple[int, ...]]
-
-
-@dataclass(frozen=True)
-class Script:
-    """The observations of an episode, and its actions; `start` has its first symbols."""
+class Script(NamedTuple):
+    """The first observation and label of an episode, its actions, and their observations."""
 
     start: tuple[int, int]
-    observations: tuple[int, ...]
     actions: tuple[int, ...]
+    observations: tuple[int, ...] = ()
 
 
 @dataclass
@@ -51,7 +44,7 @@ class Shortening:
 
     n_rewarded: int = -1
     scripts: list[Script] = field(default_factory=list)
-    trials: Iterator[Trial] = field(default_factory=lambda: iter(()))
+    trials: Iterator[Script] = field(default_factory=lambda: iter(()))
     current: dict[int, tuple[int, ...]] = field(default_factory=dict)
     is_done: bool = False
 
@@ -62,13 +55,12 @@ def shorten(state: LearnerState, episode: EpisodeState) -> Path | None:
         return None
     if state.selection.shortening is None:
         state.selection.shortening = Shortening()
-    shortening = state.selection.shortening
-    if not episode.length:
-        shortening.current.pop(episode.index, None)
-        trial = _next_trial(state, shortening, episode.recorded.start)
-        if trial is not None:
-            shortening.current[episode.index] = trial
-    actions, length = shortening.current.get(episode.index, ()), episode.length
+    shortening, length = state.selection.shortening, episode.length
+    if not length:
+        trial = _next_trial(state, shortening)
+        is_possible = trial is not None and trial.start == episode.recorded.start
+        shortening.current[episode.index] = trial.actions if trial and is_possible else ()
+    actions = shortening.current.get(episode.index, ())
     if not actions or tuple(episode.recorded.actions) != actions[:length]:
         return None
     if length == len(actions):
@@ -76,26 +68,23 @@ def shorten(state: LearnerState, episode: EpisodeState) -> Path | None:
     return Path(((episode.row, actions[length]),), SHORTEN)
 
 
-def _next_trial(
-    state: LearnerState, shortening: Shortening, start: tuple[int, int]
-) -> tuple[int, ...] | None:
+def _next_trial(state: LearnerState, shortening: Shortening) -> Script | None:
     model, buffer = state.present_model(), state.buffer
     rewards = np.frombuffer(buffer.closed.rewards, np.float64)
     n_rewarded = int((rewards != model.usual_reward).sum())
     if n_rewarded != shortening.n_rewarded:
-        shortening.n_rewarded = n_rewarded
-        scripts = shortest_rewarded(state)
+        shortening.n_rewarded, scripts = n_rewarded, shortest_rewarded(state)
         if scripts != shortening.scripts:
             shortening.scripts = scripts
             shortening.trials = (
-                (script.start, actions)
+                trial
                 for script in scripts
-                for actions in shorter_actions(model, script)
-                if not buffer.has_episode(script.start, actions)
+                for trial in shorter_scripts(model, script)
+                if not buffer.has_episode(trial.start, trial.actions)
             )
     trial = next(shortening.trials, None)
     shortening.is_done = trial is None
-    return None if trial is None or trial[0] != start else trial[1]
+    return trial
 
 
 def shortest_rewarded(state: LearnerState) -> list[Script]:
@@ -118,75 +107,31 @@ def shortest_rewarded(state: LearnerState) -> list[Script]:
         step, length = int(steps[at]), int(lengths[at])
         if len(scripts) == MAX_TARGETS or length > MAX_LENGTH:
             break
-        first, position = step + 1 - length, int(columns.starts[number[at]])
+        position = int(columns.starts[number[at]])
         scripts.setdefault(
             int(query[step]),
             Script(
                 (int(columns.observations[position]), int(columns.labels[position])),
+                tuple(columns.actions[step + 1 - length : step + 1].tolist()),
                 tuple(columns.observations[position : position + length].tolist()),
-                tuple(columns.actions[first : step + 1].tolist()),
             ),
         )
     return list(scripts.values())
 
 
-def shorter_actions(model: EmpiricalModel, script: Script) -> Iterator[tuple[int, ...]]:
-    """Yield the actions of an episode with a part replaced by a shorter path, large parts first."""
-    observations, actions = script.observations, script.actions
-    last = len(actions) - 1
-    size = last
+def shorter_scripts(model: EmpiricalModel, script: Script) -> Iterator[Script]:
+    """Yield an episode with a part replaced by a shorter path, the large parts first."""
+    start, actions, observations = script
+    size = last = len(actions) - 1
+    parts = list[tuple[int, int]]()
     while size:
-        for begin in range(0, last - size + 1, size):
-            yield from _replaced(model, script, begin, begin + size)
+        parts += [(begin, begin + size) for begin in range(0, last - size + 1, size)]
         size //= 2
     still = [step for step, pair in enumerate(pairwise(observations)) if pair[0] == pair[1]]
-    for begin, end in pairwise([0, *still, last]):
-        yield from _replaced(model, script, begin, end)
-
-
-def script_labelings(
-    model: EmpiricalModel, scripts: Sequence[Script]
-) -> Iterator[LabelingFunction]:
-    """Yield labels made of few pairs of action and observation that episodes cannot do without.
-
-    First those of steps before the last one that change no observation, then those of the last one
-    as well, then of all known steps with the same actions, and then of all steps of the episodes.
-    """
-    buffer = model.buffer
-
-    def labeling(queries: Iterable[Query]) -> LabelingFunction:
-        outcomes = (
-            (
-                buffer.actions[action],
-                buffer.observations.values[model.last_outcome[observation, action]],
-            )
-            for observation, action in sorted(set(queries))
-        )
-        names: dict[Symbol, str | Label] = {
-            source: ACTION_OBSERVATION.source_name(source) for source in outcomes
-        }
-        return LabelingFunction("action+observation", names)
-
-    def is_silent(query: Query) -> bool:
-        return model.last_outcome.get(query) == query[0]
-
-    scripted = [[*zip(script.observations, script.actions, strict=True)] for script in scripts]
-    silent = [query for steps in scripted for query in steps if is_silent(query)]
-    actions = {action for _, action in silent}
-    alike = [query for query in model.last_outcome if query[1] in actions and is_silent(query)]
-    known = [query for steps in scripted for query in steps if query in model.last_outcome]
-    yield labeling(query for steps in scripted for query in steps[:-1] if is_silent(query))
-    yield labeling(silent)
-    yield labeling(alike)
-    yield labeling([*alike, *known])
-
-
-def _replaced(
-    model: EmpiricalModel, script: Script, begin: int, end: int
-) -> Iterator[tuple[int, ...]]:
-    path = _shortest_path(model, script.observations[begin], script.observations[end])
-    if path is not None and len(path) < end - begin:
-        yield (*script.actions[:begin], *path, *script.actions[end:])
+    for begin, end in (*parts, *pairwise([0, *still, last])):
+        path = _shortest_path(model, observations[begin], observations[end])
+        if path is not None and len(path) < end - begin:
+            yield Script(start, (*actions[:begin], *path, *actions[end:]))
 
 
 def _shortest_path(model: EmpiricalModel, start: int, target: int) -> list[int] | None:
@@ -200,3 +145,27 @@ def _shortest_path(model: EmpiricalModel, start: int, target: int) -> list[int] 
             if outcome is not None and (observation, action) not in model.terminating:
                 search.add(outcome, observation, action)
     return None
+
+
+def script_labelings(
+    model: EmpiricalModel, scripts: Iterable[Script]
+) -> Iterator[LabelingFunction]:
+    """Yield labels made of few pairs of action and observation that episodes cannot do without.
+
+    First those of steps before the last one that change no observation, then those of the last one
+    as well, then of all known steps with the same actions, and then of all steps of the episodes.
+    """
+    actions, observations = model.buffer.actions, model.buffer.observations.values
+    steps = [[*zip(script.observations, script.actions, strict=True)] for script in scripts]
+    silent = {query for query, outcome in model.last_outcome.items() if query[0] == outcome}
+    scripted = {query for queries in steps for query in queries}
+    alike = {query for query in silent if query[1] in {action for _, action in scripted & silent}}
+    before = {query for queries in steps for query in queries[:-1]}
+    known = scripted & model.last_outcome.keys()
+    for queries in (before & silent, scripted & silent, alike, alike | known):
+        sources = [
+            (actions[action], observations[model.last_outcome[observation, action]])
+            for observation, action in sorted(queries)
+        ]
+        names: dict[Any, Any] = {each: ACTION_OBSERVATION.source_name(each) for each in sources}
+        yield LabelingFunction("action+observation", names)

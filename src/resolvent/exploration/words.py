@@ -5,7 +5,7 @@ of three, and so on are read, the nearest first, and every query is asked again 
 shortest label sequences.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from resolvent.exploration.buffer import Episode
@@ -94,22 +94,23 @@ def _without_label(state: LearnerState, episode: EpisodeState) -> Path | None:
     Shortest paths may all read the same label, so that no query is asked in the states without it.
     """
     model, log = state.present_model(), _query_log(state)
-    labels = range(len(state.buffer.labels))
-    for label in (label for label in labels if label not in model.neutral_labels):
+    read = set(model.labels_read(episode.recorded))
+    for label in {*range(len(state.buffer.labels))} - model.neutral_labels:
         missing = model.informative - log.asked_without(label)
-        if missing and label not in episode.recorded.labels[model.first :]:
-            path = _path_without(model, episode.row, label, missing)
+        starts = [row for row in model.starts if label not in model.first_word(row)]
+        if missing and label not in read:
+            path = _path_without(model, [episode.row], label, missing)
             if path is not None:
                 return path
-        if missing and episode.length:
-            starts = (start for start in model.starts if label not in model.first_word(start))
-            if any(_path_without(model, start, label, missing) for start in starts):
-                return RESET
+        if missing and episode.length and _path_without(model, starts, label, missing):
+            return RESET
     return None
 
 
-def _path_without(model: EmpiricalModel, row: int, label: int, queries: set[Query]) -> Path | None:
-    search = StepSearch[int]([row], MAX_NODES)
+def _path_without(
+    model: EmpiricalModel, rows: Iterable[int], label: int, queries: set[Query]
+) -> Path | None:
+    search = StepSearch[int](rows, MAX_NODES)
     for here in search:
         observation = model.augmented_states[here][0]
         for action, target in enumerate(model.next_row[here]):
