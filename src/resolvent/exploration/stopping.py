@@ -57,7 +57,8 @@ def stop_reason(
         values = state.current_bounds()
         reason = _reason_when_done(state, values)
         # Elsewhere the search goes on; chance needs machines with probabilities.
-        if is_spent or reason != "unreachable" or _varying_step(state, values):
+        is_out_of_reach = state.selection.are_resets_useless or _varying_step(state, values)
+        if is_spent or reason != "unreachable" or is_out_of_reach:
             return reason
     if is_spent:
         return "budget"

@@ -20,7 +20,7 @@ RECENT: Final = 2  # number of last labels by which the trials of actions are co
 MAX_WANDERING: Final = 64  # maximum number of steps of an episode that takes actions least tried
 REPEAT_AFTER: Final = 2  # length of the label sequences after which every query is asked again
 MIN_REPEATED, REPEATED_SHARE = 150, 0.1  # repeated queries: at least, and share of all steps
-MIN_WITHOUT_MEMORY: Final = 600  # the same while no machine has a second state
+MIN_WITHOUT_MEMORY: Final = 600  # the same for machines of one state and one start
 Word = tuple[int, ...]
 
 
@@ -49,8 +49,8 @@ def repeat_queries(state: LearnerState, episode: EpisodeState) -> Path | None:
 
     A state whose outputs have not differed so far looks like another.
     """
-    has_memory = max(state.sizes.values()) > 1
-    least = MIN_REPEATED if has_memory else MIN_WITHOUT_MEMORY
+    is_simple = max(state.sizes.values()) == 1 and len(state.present_model().starts) == 1
+    least = MIN_WITHOUT_MEMORY if is_simple else MIN_REPEATED
     if state.validation.repeated_steps >= max(least, REPEATED_SHARE * state.steps):
         return None
     paths = (_unasked_query(state, episode, length) for length in range(REPEAT_AFTER + 1))
@@ -94,6 +94,8 @@ def _without_label(state: LearnerState, episode: EpisodeState) -> Path | None:
     Shortest paths may all read the same label, so that no query is asked in the states without it.
     """
     model, log = state.present_model(), _query_log(state)
+    if len(model.starts) > 1:  # the one that is needed may not come up again
+        return None
     read = set(model.labels_read(episode.recorded))
     for label in {*range(len(state.buffer.labels))} - model.neutral_labels:
         missing = model.informative - log.asked_without(label)
