@@ -8,6 +8,7 @@ import pytest
 from evidence_oracle import log_evidence, log_row
 from noisy_samples import noisy_samples, sample_set
 
+import resolvent as rs
 from resolvent import _core
 from resolvent.noise import fit_likely_machine, marginal_likelihood
 from resolvent.noise.outputs import compare_transitions, improve_transitions
@@ -199,3 +200,27 @@ def test_a_loop_is_compared_although_other_states_fit_as_well(seed):
     here = log_evidence(samples, table, noise.strength, noise.share)
     assert max(there, key=there.get) == comparison.target[1, 6] == 1
     assert comparison.log_odds[1, 6] == pytest.approx(here - there[1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_alternative_is_likelier_than_the_result(seed):
+    rng = np.random.default_rng(seed)
+    table = rng.integers(0, 4, (4, 3)).tolist()
+    outputs = rng.integers(0, 3, (4, 3)).tolist()
+    traces = []
+    for _ in range(25):
+        state, answers, word = 0, [], rng.integers(0, 3, 20).tolist()
+        for letter in word:
+            is_noise = rng.random() < 0.1
+            answers.append(int(rng.integers(3)) if is_noise else outputs[state][letter])
+            state = table[state][letter]
+        names = [f"i{letter}" for letter in word]
+        columns = {"output": answers}
+        traces.append(rs.Trace([0] * 21, [None, *names], names, columns=columns))
+    result = rs.infer(traces, outputs=["output"])
+    for alternatives in result.alternatives.values():
+        assert all(alternative.log_odds <= 1e-6 for alternative in alternatives)
+    for machine in result.machines.values():
+        comparison = machine.support.alternatives
+        if comparison is not None:
+            assert (comparison.log_odds[comparison.target >= 0] >= 0).all()

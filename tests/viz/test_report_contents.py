@@ -1,5 +1,7 @@
 """What a report says, against values worked out by hand or by walking traces step by step."""
 
+from dataclasses import replace
+
 import gymnasium as gym
 import pytest
 from report_worlds import has_read
@@ -7,6 +9,7 @@ from report_worlds import has_read
 import resolvent as rs
 from noisy_worlds import noisy_house
 from resolvent.evaluation.evidence import collect_evidence
+from resolvent.evaluation.holdout import Holdout
 from resolvent.viz.report.machine import MOST_IN_MATRIX
 from resolvent.viz.report.page import contents, score_summary
 from resolvent.viz.report.traces import MOST_STEPS, cells_of, grid_map
@@ -264,3 +267,26 @@ def test_cells_of_observations():
     assert cells_of([0, 1, 2, 3]) == {0: (0, 0), 1: (0, 1), 2: (1, 0), 3: (1, 1)}
     assert cells_of([(0, 0), (3, 1), (2, 2), (3, 3)])[3, 1] == (3, 1)
     assert cells_of(["hall", "attic", "cellar", "stairs"]) is None
+
+
+@pytest.mark.parametrize(
+    ("holdout", "kind", "text"),
+    [
+        (None, "unseen", "but no traces could be held out to test others."),
+        (Holdout(160, 0, 0, carries_over=True), "right", "and so is every step of 160 held-out"),
+        (Holdout(160, 0, 0, carries_over=True, rare=0), "unseen", "but none has a rare outcome."),
+        (Holdout(160, 0, 0, carries_over=True, rare=8), "right", "8 of them with a rare outcome."),
+        (
+            Holdout(160, 4, 4, carries_over=True, rare=8, rare_failures=3),
+            "unseen",
+            "but 4 of 160 held-out traces (2%) fail; of 8 with a rare outcome 3 fail.",
+        ),
+        (Holdout(9, 0, 0), "right", "Every step of every trace is predicted, and right."),
+    ],
+)
+def test_the_banner_is_green_only_if_held_out_traces_are_right(house, holdout, kind, text):
+    machines, traces = house
+    evidence = replace(collect_evidence(machines, traces), holdout=holdout)
+    verdict = contents(machines, evidence)["summary"]["verdict"]
+    assert verdict["kind"] == kind
+    assert text in verdict["text"]
