@@ -29,7 +29,7 @@ from resolvent.inference.noise_selection import extend_result, select_noise_mode
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
-from resolvent.inference.validation import cross_validated
+from resolvent.inference.validation import UNRELIABLE, cross_validated
 from resolvent.machines import Machines
 from resolvent.noise.model import Noise
 from resolvent.preprocess.discretize import Discretizer
@@ -164,7 +164,7 @@ def update(
         context = InferenceContext(options, result.preprocessor, progress)
         more = result.preprocessor.transform(traces)
         if options.labels != "auto" or not corpus.in_memory:
-            return cross_validated(_or_raise(extend_result(context, result, more)), infer_with)
+            return _validated_again(_or_raise(extend_result(context, result, more)), result)
         exact = replace(context, without_noise=not result.is_noisy)
         extended = extend_result(exact, result, more)
         if isinstance(extended, Conflict):  # the events discovered before do not suffice
@@ -173,7 +173,15 @@ def update(
             extended = _infer_with_discovered_labels(
                 replace(context, preprocessor=recorded), source
             )
-        return cross_validated(_or_raise(extended), infer_with)
+        return _validated_again(_or_raise(extended), result)
+
+
+def _validated_again(result: InferenceResult, before: InferenceResult) -> InferenceResult:
+    """Validate machines that were learned anew; others keep what was found before."""
+    if result.inference_state.fit is not before.inference_state.fit:
+        return cross_validated(result, infer_with)
+    earlier = (note for note in before.warnings if note.kind in UNRELIABLE)
+    return replace(result, folds=before.folds, warnings=(*earlier, *result.warnings))
 
 
 def _or_raise(result: InferenceResult | Conflict) -> InferenceResult:

@@ -76,7 +76,7 @@ class InferenceResult:
     outliers: tuple[int, ...] = ()
     noise_rates: dict[str, float] = field(default_factory=dict)
     noise_candidates: tuple[NoiseCandidate, ...] = field(default=(), repr=False, compare=False)
-    folds: dict[str, tuple[Fold, ...]] = field(default_factory=dict, repr=False)
+    folds: dict[str, tuple[Fold, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     # ---- how machines were inferred ------------------------------------------
 
