@@ -108,7 +108,7 @@ def fold(states, steps=60, errors=0, unseen=0, rare=0, rare_errors=0):
         ([fold(5, errors=30), fold(6, errors=40)], None),  # the present one would be preferred
         ([fold(4, 20), fold(3, errors=30)], "held-out-errors"),
         ([fold(4), fold(3, errors=30)], None),  # confirmed by a machine of the same size
-        ([fold(4), fold(4), fold(4, errors=30)], None),  # by 100 steps
+        ([fold(4)] * 4 + [fold(4, errors=30)], None),  # by 200 steps
         ([fold(4), fold(3)], "larger-than-necessary"),
         ([fold(4, 400, 3, rare=10, rare_errors=3), fold(4, 400, 1)], "held-out-errors"),
         ([fold(4, 5), fold(4, 4)], "hardly-tested"),

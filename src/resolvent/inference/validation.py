@@ -44,7 +44,7 @@ UNSEEN_WEIGHT: Final = 0.5
 # Number of held-out steps, all predicted right, from which a machine of the same size confirms the
 # present one: then smaller machines of other folds fail for lack of traces.
 CONFIRMED: Final = 50
-CERTAIN: Final = 100  # such steps that confirm a machine whatever the other folds show
+CERTAIN: Final = 200  # such steps that confirm a machine whatever the other folds show
 CLEARLY_WRONG: Final = 10  # errors from which no fold is added, if they are five times `WRONG`
 RARE_WRONG: Final = 0.2  # share of wrong predictions, at least three, among rare outcomes
 MIN_TESTED: Final = 10  # number of tested steps below which nothing is known
