@@ -179,7 +179,7 @@ def test_reprs_of_the_house(house):
     )
     assert repr(house["runs"]) == "Runs(12 episodes, mean return 1, 0 contradictions)"
     assert repr(house["evidence"]).startswith(
-        "Evidence(200 traces, 5,510 steps; states: transition 2, reward 2; 0 of 40 held-out "
+        "Evidence(200 traces, 5,510 steps; states: transition 2, reward 2; 0 of 39 held-out "
     )
     assert repr(house["score"]) == (
         "Score(transition right 5510, wrong 0, unseen 0; reward right 5510, wrong 0, unseen 0)"

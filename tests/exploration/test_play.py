@@ -76,15 +76,15 @@ def test_what_is_paid_does_not_change_what_is_learned(house, monkeypatch):
 
 
 def test_a_contradiction_while_playing_is_learned_from():
-    solution = rs.solve(RareTrap(220), budget=2_000)
+    solution = rs.solve(RareTrap(700), budget=2_000)
     assert solution.guarantee.reason == "stochastic"
     assert solution.steps > 1_000
-    assert solution.paid.low < 219 / 220 < solution.paid.high
+    assert solution.paid.low < 699 / 700 < solution.paid.high
     assert solution.value < 1
 
 
 def test_a_contradiction_without_steps_left_ends_the_guarantee():
-    solution = rs.solve(RareTrap(210), budget=225)
+    solution = rs.solve(RareTrap(700), budget=740)
     assert solution.guarantee.reason == "contradicted"
     assert "the plan does not hold in fresh episodes: episode" in solution.why_stopped
     assert not solution.optimal

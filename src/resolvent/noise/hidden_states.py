@@ -253,6 +253,14 @@ def _improve(data: _Episodes, fit: _Fit, sweeps: int, weight: float = 1.0) -> _F
     return fit
 
 
+def _rows_times(rows: Numbers, tables: Numbers) -> Numbers:
+    """Return the product of each row and its table, summed from the first to the last."""
+    product: Numbers = rows[..., 0, None] * tables[..., 0, :]
+    for number in range(1, rows.shape[-1]):
+        product += rows[..., number, None] * tables[..., number, :]
+    return product
+
+
 def _forward(data: _Episodes, chance: Numbers, initial: Numbers) -> tuple[Numbers, Numbers]:
     """Return the belief before each step, and the probability of each step."""
     before = np.empty((len(chance), len(data.kind), chance.shape[-1]))
@@ -260,7 +268,7 @@ def _forward(data: _Episodes, chance: Numbers, initial: Numbers) -> tuple[Number
     belief = initial[:, data.first]
     for start, end in zip(data.at[:-1].tolist(), data.at[1:].tolist(), strict=True):
         before[:, start:end] = belief = belief[:, : end - start]
-        after = np.einsum("rbi,rbij->rbj", belief, chance[:, data.kind[start:end]])
+        after = _rows_times(belief, chance[:, data.kind[start:end]])
         scale[:, start:end] = total = np.maximum(after.sum(-1), _TINY)
         # After a step that the model excludes, every variant is possible.
         after[total <= _TINY] = _TINY / chance.shape[-1]
@@ -279,9 +287,8 @@ def _expect(data: _Episodes, chance: Numbers, initial: Numbers) -> tuple[Numbers
     for start, end in zip(data.at[-2::-1].tolist(), data.at[:0:-1].tolist(), strict=True):
         active = slice(0, end - start)
         later[:, start:end] = ahead[:, active] / scale[:, start:end, None]
-        ahead[:, active] = np.einsum(
-            "rbij,rbj->rbi", chance[:, data.kind[start:end]], later[:, start:end]
-        )
+        reversed_chance = chance[:, data.kind[start:end]].swapaxes(-1, -2)
+        ahead[:, active] = _rows_times(later[:, start:end], reversed_chance)
     order = np.argsort(data.kind, kind="stable")
     present, first_of = np.unique(data.kind[order], return_index=True)
     moves = np.zeros_like(chance)
