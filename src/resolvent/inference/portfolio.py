@@ -57,9 +57,8 @@ NODES_FOR_LABEL: Final = 250
 """Nodes for each label from which such a machine is worth a longer search: fewer do not determine
 the transitions of a few states."""
 
-SEARCH_SHARE_IN_NEED: Final = 0.2
-"""Share of the work of strategy "search" that its entrant may use in that case, and if outputs are
-rare: both leave merging little evidence."""
+SEARCH_SHARE_IF_MEMORIZED: Final = 0.2
+"""Share of the work of strategy "search" that its entrant may use in that case."""
 
 QUERIES_FOR_LABEL: Final = 1.5
 """Ratio of queries to labels from which the search runs. States with few queries besides their
@@ -196,8 +195,7 @@ def _search(task: Task, effort: float, limits: Limits, known: Codes | None = Non
 
 def _searching(task: Task, best: Candidate, limits: Limits) -> Candidate:
     """Search for a smaller machine than the best so far."""
-    is_in_need = task.rare_outputs <= RARE or _memorizes(task, best)
-    share = SEARCH_SHARE_IN_NEED if is_in_need else SEARCH_SHARE
+    share = SEARCH_SHARE_IF_MEMORIZED if _memorizes(task, best) else SEARCH_SHARE
     effort = share * task.options.effort * uncertainty(best.automaton, task.output_bits)
     known = best.machine.transitions if best.automaton.finished else None
     return _search(task, effort, limits, known)
