@@ -236,9 +236,10 @@ def _looping(task: Task, best: Candidate, limits: Limits) -> Candidate:
     return best
 
 
-def _has_few_changes(task: Task, best: Candidate) -> bool:
+def _may_loop(task: Task, best: Candidate) -> bool:
+    """Return whether labels are events, most of which change nothing, and loops are soon tried."""
     changes = np.count_nonzero(best.automaton.transition_state != best.automaton.transition_target)
-    return bool(changes * len(task.reduced.alpha) <= MOST_TO_LOOP)
+    return bool(changes * len(task.reduced.alpha) <= MOST_TO_LOOP) and _has_many_queries(task)
 
 
 def _is_small(task: Task, best: Candidate) -> bool:
@@ -256,12 +257,15 @@ def _may_be_searched(task: Task, best: Candidate) -> bool:
     """Return whether a search may find what merging does not."""
     if best.machine.states <= FEWEST:
         return False
-    queries = len(np.unique(task.reduced.alpha[task.reduced.alpha >= 0]))
-    labels = len(task.reduced.labels) - len(task.looping)
-    has_many_queries = queries >= QUERIES_FOR_LABEL * labels
     has_rare_outputs = task.rare_outputs <= RARE
     is_memory = _memorizes(task, best)
-    return has_many_queries or has_rare_outputs or not best.automaton.finished or is_memory
+    return _has_many_queries(task) or has_rare_outputs or not best.automaton.finished or is_memory
+
+
+def _has_many_queries(task: Task) -> bool:
+    """Return whether there are more queries than labels, so that labels are but events."""
+    queries = len(np.unique(task.reduced.alpha[task.reduced.alpha >= 0]))
+    return queries >= QUERIES_FOR_LABEL * (len(task.reduced.labels) - len(task.looping))
 
 
 ENTRANTS: Final[tuple[Entrant, ...]] = (
@@ -270,7 +274,7 @@ ENTRANTS: Final[tuple[Entrant, ...]] = (
     Entrant(BACKTRACKING.name, 2, _merging(BACKTRACKING), _is_small),
     Entrant("repair", 3, _repairing),
     Entrant("search", 4, _searching, _may_be_searched),
-    Entrant("loops", 5, _looping, _has_few_changes),
+    Entrant("loops", 5, _looping, _may_loop),
 )
 """The strategies that run if `FIRST` leaves doubt."""
 
