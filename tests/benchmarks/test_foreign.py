@@ -41,6 +41,7 @@ def run_short():
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_script_runs_and_little_data_is_enough_for_small_systems():
     """One test, since the script takes half a minute, in whichever process it runs."""
     short = run_short()

@@ -627,6 +627,7 @@ def test_an_update_may_add_outputs():
     assert updated == rs.infer(seen(0) + seen(1)).machines
 
 
+@pytest.mark.slow
 def test_too_many_augmented_states_are_refused():
     steps = 40
     columns = {f"c{n:02}": [int(t % 30 == n) for t in range(steps)] for n in range(14)}

@@ -24,6 +24,7 @@ def counted(machines, traces):
     return found
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(noisy_machines())
 def test_counts_are_those_of_the_traces(found):
@@ -52,6 +53,7 @@ def test_counts_are_those_of_the_traces(found):
         assert isnan(machine.entropy(0, "never", "met"))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100)
 @given(noisy_machines())
 def test_a_noisy_machine_is_restored_from_its_bytes(found):

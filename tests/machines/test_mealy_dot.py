@@ -160,6 +160,7 @@ def check_random_words(machine, automaton, random, complete):
             state = following
 
 
+@pytest.mark.slow
 @given(traces=world_traces(), seed=st.integers(0, 99), complete=st.booleans())
 @settings(deadline=None, max_examples=60)
 def test_aalpy_runs_what_our_machines_run(tmp_path_factory, traces, seed, complete):

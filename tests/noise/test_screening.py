@@ -62,6 +62,7 @@ def exact(log):
     return rs.infer(log, outputs=["output"], noise="none")
 
 
+@pytest.mark.slow
 def test_traces_of_a_protocol_are_not_compared_without_memory(log, exact):
     assert may_overfit(exact.inference_state.counts)  # there is something to ask
     # Without memory some traces stand out as broken ones do: they went where few others did.
@@ -69,6 +70,7 @@ def test_traces_of_a_protocol_are_not_compared_without_memory(log, exact):
     assert query_noise(exact.inference_state.counts, by_state=False).may_need_memory(AUTO.outliers)
 
 
+@pytest.mark.slow
 def test_a_log_of_a_protocol_has_no_noise(log, exact):
     result = rs.infer(log, outputs=["output"])
     assert not result.is_noisy
@@ -84,11 +86,13 @@ def test_if_memory_matters_to_few_queries_traces_are_compared_without():
     assert not noise.may_need_memory(AUTO.outliers)
 
 
+@pytest.mark.slow
 def test_chance_would_contradict_in_repeated_histories():
     log = BANK["tcp-server"].traces(50_000, 0)
     assert would_contradict(rs.infer(log, outputs=["output"], noise="none"))
 
 
+@pytest.mark.slow
 def test_chance_need_not_contradict_without_repeated_histories(log):
     walks = {}
     for trace in log:
