@@ -111,3 +111,10 @@ def test_the_runs_of_a_plan_say_what_is_paid(house):
     runs = house.plan.run(House(), episodes=20, seed=3)
     assert isinstance(runs, Runs)
     assert runs.paid.mean == pytest.approx(runs.discounted_returns.mean())
+
+
+def test_the_interval_is_within_what_rewards_allow():
+    solution = rs.solve(gym.make("FrozenLake-v1"), budget=800)
+    assert solution.paid.low >= 0  # no reward is below 0
+    assert solution.bound == float("inf")
+    assert "no bound on the optimum is known" in solution.why_stopped

@@ -163,7 +163,9 @@ class Guarantee:
             return f"{remaining}: {within} in {self.worlds}"
         if self.reason == "stochastic":
             if self.gap == float("inf"):
-                within = f"no policy is known to be better than another; {NO_BOUND}"
+                within = "no bound on the optimum is known"
+                if self.reward_range[0] == self.reward_range[1]:
+                    within = f"no policy is known to be better than another; {NO_BOUND}"
             else:
                 within += f" with {100 * (self.confidence or 0):.6g}% confidence"
             return f"the environment is stochastic ({self.contradiction}); after {seen} {within}"

@@ -282,4 +282,6 @@ def possible_returns(
         start + weight * (np.where(np.isnan(reward), extreme[row], reward) + ahead)
         for extreme in outcomes.rewards.extremes
     )
-    return min(least, *lowest.tolist()), max(most, *highest.tolist())
+    low, high = model.reward_range
+    worst, best = min(low, discounted_sum(low, gamma)), max(high, discounted_sum(high, gamma))
+    return max(min(least, *lowest.tolist()), worst), min(max(most, *highest.tolist()), best)
